@@ -1,0 +1,172 @@
+/**
+ * The settings under `rewind` in Pi's settings files.
+ *
+ * Owns names, defaults and bounds. Values come in layers, the later one overriding key by key; each wrong value is
+ * named once and ignored, and what an earlier layer said, or the default, stays. [R10] [R12]
+ *
+ * Settings do not switch invariants off: `safetySnapshot: false`, for one, only hides the undo offer.
+ */
+import * as v from "valibot";
+
+/** What to do with the files on a navigation, when nobody needs to be asked. */
+export type NavigationDefault = "ask" | "keep";
+
+export interface Settings {
+	/** Take points on one's own; without, old ones can still be restored. */
+	readonly autoSnapshots: boolean;
+	readonly includeUntracked: boolean;
+	/** Offer *undo* after a restore; the snapshot itself is always taken. [R4] */
+	readonly safetySnapshot: boolean;
+	/** Hides the chip and notices, never warnings. [R12] */
+	readonly silentCheckpoints: boolean;
+	readonly showStatus: boolean;
+	/** Tools that count as mutating, besides those that do anyway. */
+	readonly watch: readonly string[];
+	/** Tools that do not. */
+	readonly ignore: readonly string[];
+	/** Larger files are not covered. [R7] */
+	readonly maxFileMiB: number;
+	/** Sources that may speak to us on `pi.events`. */
+	readonly integrations: readonly string[];
+	readonly onTree: NavigationDefault;
+	readonly onFork: NavigationDefault;
+}
+
+/** What one settings file says under `rewind`. */
+export interface SettingsLayer {
+	/** The file, as a person knows it. */
+	readonly source: string;
+	readonly value: unknown;
+}
+
+export interface DecodedSettings {
+	readonly settings: Settings;
+	/** One sentence for each value that was ignored. */
+	readonly issues: readonly string[];
+}
+
+/** 2 GiB less one MiB: git's streaming and Node's buffers both end there. */
+export const fileMiBMax = 2_047;
+
+interface Field<T> {
+	readonly initial: T;
+	readonly schema: v.GenericSchema<unknown, T>;
+	/** Completes "expected …". */
+	readonly expected: string;
+}
+
+const flag = (initial: boolean): Field<boolean> => ({
+	initial,
+	schema: v.boolean(),
+	expected: "true or false",
+});
+
+const names = (initial: readonly string[]): Field<readonly string[]> => ({
+	initial,
+	schema: v.array(v.string()),
+	expected: "a list of strings",
+});
+
+const navigation: Field<NavigationDefault> = {
+	initial: "ask",
+	schema: v.picklist(["ask", "keep"]),
+	expected: '"ask" or "keep"',
+};
+
+const fileSize: Field<number> = {
+	initial: 32,
+	schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(fileMiBMax)),
+	expected: `a number above 0 and at most ${fileMiBMax}`,
+};
+
+const fields: { readonly [K in keyof Settings]: Field<Settings[K]> } = {
+	autoSnapshots: flag(true),
+	includeUntracked: flag(true),
+	safetySnapshot: flag(true),
+	silentCheckpoints: flag(false),
+	showStatus: flag(true),
+	watch: names([]),
+	ignore: names([]),
+	maxFileMiB: fileSize,
+	integrations: names(["fork-from-first", "pi-custom-compaction"]),
+	onTree: navigation,
+	onFork: navigation,
+};
+
+/** Decoded apart, where sweeps are decided. */
+const retentionKey = "retention";
+const knownKeys: readonly string[] = [...Object.keys(fields), retentionKey];
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+	typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The settings that the layers give together, and what was ignored in them. */
+export function decodeSettings(layers: readonly SettingsLayer[]): DecodedSettings {
+	const issues: string[] = [];
+	const objects = layers.flatMap(({ source, value }) => {
+		if (isObject(value)) return [{ source, value }];
+		issues.push(ignored("rewind", source, "an object", value));
+		return [];
+	});
+
+	function decode<K extends keyof Settings>(key: K): Settings[K] {
+		const { initial, schema, expected }: Field<Settings[K]> = fields[key];
+		let decoded = initial;
+		for (const { source, value } of objects) {
+			if (!Object.hasOwn(value, key)) continue;
+			const result = v.safeParse(schema, value[key]);
+			if (result.success) decoded = result.output;
+			else issues.push(ignored(`rewind.${key}`, source, expected, value[key]));
+		}
+		return decoded;
+	}
+
+	const settings: Settings = {
+		autoSnapshots: decode("autoSnapshots"),
+		includeUntracked: decode("includeUntracked"),
+		safetySnapshot: decode("safetySnapshot"),
+		silentCheckpoints: decode("silentCheckpoints"),
+		showStatus: decode("showStatus"),
+		watch: decode("watch"),
+		ignore: decode("ignore"),
+		maxFileMiB: decode("maxFileMiB"),
+		integrations: decode("integrations"),
+		onTree: decode("onTree"),
+		onFork: decode("onFork"),
+	};
+	for (const { source, value } of objects) {
+		if (Object.hasOwn(value, retentionKey) && !isObject(value[retentionKey]))
+			issues.push(ignored("rewind.retention", source, "an object", value[retentionKey]));
+		for (const key of Object.keys(value))
+			if (!knownKeys.includes(key)) issues.push(unknownKey(key, source));
+	}
+	return { settings, issues };
+}
+
+export const defaultSettings: Settings = decodeSettings([]).settings;
+
+/** Tools of Pi that only look. A tool that is not known may do anything. */
+const readingTools: readonly string[] = ["read", "grep", "find", "ls"];
+
+/** Whether a call of the tool may change files, so that the answer after it needs a capture. */
+export const isMutatingTool = (
+	name: string,
+	{ watch, ignore }: Pick<Settings, "watch" | "ignore">,
+): boolean => !ignore.includes(name) && (watch.includes(name) || !readingTools.includes(name));
+
+const ignored = (key: string, source: string, expected: string, value: unknown): string =>
+	`Setting ${key} in ${source} was ignored: expected ${expected}, received ${excerpt(value)}`;
+
+function unknownKey(key: string, source: string): string {
+	const meant = knownKeys.find((known) => known.toLowerCase() === key.toLowerCase());
+	const hint = meant === undefined ? "" : `, did you mean ${meant}?`;
+	return `Setting rewind.${printable(key)} in ${source} was ignored: unknown setting${hint}`;
+}
+
+const excerpt = (value: unknown): string => printable(JSON.stringify(value) ?? "nothing");
+
+/** Short, and without what could drive a terminal: a project's file is not ours. [R13] */
+function printable(text: string): string {
+	const plain = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
+	return plain.length <= 60 ? plain : `${plain.slice(0, 59)}…`;
+}

@@ -1,0 +1,102 @@
+/**
+ * The few things done to the working tree's files, each safe on its own.
+ *
+ * Paths are byte strings below a root [R14]. No symbolic link is ever followed: parents are looked at one by one,
+ * right before each act. [R5]
+ *
+ * Accepted: a parent can be swapped for a link between the look and the act; Node has no openat.
+ */
+import { createHash } from "node:crypto";
+import {
+	type BigIntStats,
+	closeSync,
+	lstatSync,
+	openSync,
+	readlinkSync,
+	readSync,
+	constants,
+} from "node:fs";
+import { type BytePath, bytePathOf, type ObjectFormat, pathBytes } from "../core/ids.ts";
+import { fileModes, type TreeEntry } from "../core/plan.ts";
+
+export const absolutePath = (root: string, path: BytePath): Buffer =>
+	path === "" ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), pathBytes(path)]);
+
+/** Absent when nothing is there, also where a parent is no folder; other failures are thrown. */
+export function lstatAt(root: string, path: BytePath): BigIntStats | undefined {
+	try {
+		return lstatSync(absolutePath(root, path), { bigint: true, throwIfNoEntry: false });
+	} catch (error) {
+		const code = errorCode(error);
+		if (code === "ENOTDIR" || code === "ELOOP") return undefined;
+		throw error;
+	}
+}
+
+export const errorCode = (error: unknown): string | undefined =>
+	error instanceof Error && "code" in error && typeof error.code === "string"
+		? error.code
+		: undefined;
+
+/** The parent nearest to the root that is not a real folder; absent when all are. */
+export function blockingParent(root: string, path: BytePath): BytePath | undefined {
+	for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) {
+		const parent = bytePathOf(path.slice(0, at));
+		if (lstatAt(root, parent)?.isDirectory() !== true) return parent;
+	}
+	return undefined;
+}
+
+const chunkBytes = 1 << 20;
+
+/** The blob id of a file's or link's content as it is on the disk; absent when it is neither, or gone. */
+export function blobIdAt(root: string, path: BytePath, format: ObjectFormat): string | undefined {
+	const stats = lstatAt(root, path);
+	if (stats === undefined) return undefined;
+	const file = absolutePath(root, path);
+	if (stats.isSymbolicLink()) {
+		const target = readlinkSync(file, { encoding: "buffer" });
+		return createHash(format).update(`blob ${target.length}\0`).update(target).digest("hex");
+	}
+	if (!stats.isFile()) return undefined;
+	// O_NOFOLLOW and O_NONBLOCK: neither a link nor a FIFO that came in between is opened or waited for.
+	const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+	try {
+		const hash = createHash(format).update(`blob ${stats.size}\0`);
+		const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, Number(stats.size) + 1));
+		for (let n = readSync(fd, chunk); n > 0; n = readSync(fd, chunk))
+			hash.update(chunk.subarray(0, n));
+		return hash.digest("hex");
+	} finally {
+		closeSync(fd);
+	}
+}
+
+/** Whether the disk holds exactly this entry: type, content, executable bit. */
+export function isEntryAt(
+	root: string,
+	path: BytePath,
+	entry: TreeEntry,
+	format: ObjectFormat,
+	fileMode: boolean,
+): boolean {
+	const stats = lstatAt(root, path);
+	if (stats === undefined) return false;
+	if (stats.isSymbolicLink() !== (entry.mode === fileModes.link)) return false;
+	if (!stats.isSymbolicLink()) {
+		if (!stats.isFile()) return false;
+		const executable = (Number(stats.mode) & 0o100) !== 0;
+		if (fileMode && executable !== (entry.mode === fileModes.executable)) return false;
+	}
+	return blobIdAt(root, path, format) === entry.id;
+}
+
+/** Lets others run when enough time went by since they last could. */
+export function createBreather(everyMs = 25): () => Promise<void> {
+	let last = performance.now();
+	return async () => {
+		if (performance.now() - last < everyMs) return;
+		await new Promise((resolve) => setImmediate(resolve));
+		last = performance.now();
+	};
+}

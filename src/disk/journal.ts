@@ -1,0 +1,67 @@
+/**
+ * The journal of a restore: on disk before the first write, gone after the last record. [R9]
+ *
+ * One file per restore in the private dir, written whole under another name and renamed. A journal whose process is
+ * gone names an interrupted restore; its target and its undo are snapshots, so both ways out are ordinary restores.
+ */
+import { randomBytes } from "node:crypto";
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bytePathOf, decodeAnyObjectId } from "../core/ids.ts";
+import type { Interrupted, Journal, JournalDraft } from "../engine/ports.ts";
+import { decodeIdentity, isAlive, thisProcess } from "./process-lock.ts";
+
+/** Gives the journal's file. */
+export async function writeJournal(
+	privateDir: string,
+	draft: JournalDraft & Pick<Journal, "stages">,
+): Promise<string> {
+	const journal: Journal = { v: 1, ...(await thisProcess()), ...draft };
+	const file = join(privateDir, `journal-${process.pid}-${randomBytes(4).toString("hex")}.json`);
+	await writeFile(`${file}.tmp`, JSON.stringify(journal));
+	await rename(`${file}.tmp`, file);
+	return file;
+}
+
+/** Journals of processes that are gone. One that cannot be read is left where it is: it names nothing. */
+export async function readInterrupted(privateDir: string): Promise<Interrupted[]> {
+	const names = await readdir(privateDir).catch(() => []);
+	const found: Interrupted[] = [];
+	for (const name of names.filter((each) => /^journal-[\w-]+\.json$/.test(each)).sort()) {
+		const file = join(privateDir, name);
+		const journal = decodeJournal(await readFile(file, "utf8").catch(() => ""));
+		if (journal !== undefined && !(await isAlive(journal))) found.push({ file, journal });
+	}
+	return found;
+}
+
+export const removeJournal = (file: string): Promise<void> => rm(file, { force: true });
+
+function decodeJournal(text: string): Journal | undefined {
+	const identity = decodeIdentity(text);
+	if (identity === undefined) return undefined;
+	const value: unknown = JSON.parse(text);
+	if (typeof value !== "object" || value === null) return undefined;
+	const get = (key: string): unknown => Reflect.get(value, key);
+	const target = decodeAnyObjectId(get("target"));
+	const undo = decodeAnyObjectId(get("undo"));
+	const sessionId = get("sessionId");
+	const paths = get("paths");
+	const stages = get("stages");
+	const startedAt = get("startedAt");
+	if (get("v") !== 1 || target === undefined || undo === undefined) return undefined;
+	if (typeof sessionId !== "string" || typeof startedAt !== "number") return undefined;
+	if (!Array.isArray(paths) || !Array.isArray(stages)) return undefined;
+	const texts = (list: readonly unknown[]): string[] =>
+		list.filter((each) => typeof each === "string");
+	return {
+		v: 1,
+		...identity,
+		sessionId,
+		target,
+		undo,
+		paths: texts(paths).map(bytePathOf),
+		stages: texts(stages),
+		startedAt,
+	};
+}

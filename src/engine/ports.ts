@@ -1,0 +1,130 @@
+/**
+ * What the engine needs of the world: a store of snapshots of one working tree, and a writer for that tree.
+ *
+ * `git/` implements both for repositories. Contracts stand here, beside the names; every method may throw
+ * `RewindError` and nothing else.
+ */
+import type { NotCovered, Snapshot } from "../core/coverage.ts";
+import type { BytePath, ObjectId, SnapshotId } from "../core/ids.ts";
+import type { DiskFact, Skip, Step, TreeChange } from "../core/plan.ts";
+
+/** Who a snapshot is kept for: written into the keep commit, so that a sweep knows whose it is. */
+export interface Owner {
+	readonly sessionId: string;
+	/** Absolute path of the session file; absent for an ephemeral session. */
+	readonly sessionFile?: string;
+}
+
+export interface CaptureRequest {
+	readonly owner: Owner;
+	/** Whether a record of this owner names the snapshot already; then a reuse needs no new keep commit. */
+	readonly isClaimed?: (id: SnapshotId) => boolean;
+	/** Paths whose permission bits are to be recorded: a restore is about to replace or delete them. */
+	readonly modesOf?: readonly BytePath[];
+	readonly signal?: AbortSignal;
+}
+
+/** A capture that worked: the snapshot is durable and kept. [R2] */
+export interface Captured {
+	readonly snapshot: Snapshot;
+	/** No object was written: the state equals one that is kept already. [R11] */
+	readonly reused: boolean;
+	/** Ids and paths: what changed since the snapshot before it, in this working tree. Bounded; absent when unknown. */
+	readonly notCovered: readonly NotCovered[];
+}
+
+/** Why a snapshot that a record names cannot be offered. */
+export type Unavailable =
+	/** Not in the repository any more, or not reachable from the keepalive ref. */
+	| "pruned"
+	/** Taken in another working tree or another repository. */
+	| "other-worktree"
+	/** Not a commit, or a commit of ours that is not a snapshot. */
+	| "not-a-snapshot";
+
+export interface SnapshotStore {
+	/** Takes a snapshot of the working tree, or reuses an equal one. Calls are run one after another. */
+	capture(request: CaptureRequest): Promise<Captured>;
+	/** Reads a snapshot that a record names; says why where it cannot be used. [R13] */
+	resolve(id: SnapshotId): Promise<Snapshot | Unavailable>;
+	/** Every path that differs between two snapshots. */
+	changes(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
+	/** Which of `paths` the rules of `snapshot` ignored: its .gitignore files and the rules outside its tree. */
+	ignoredUnder(snapshot: Snapshot, paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>>;
+	/** Paths that the person's index tracks. */
+	trackedPaths(): Promise<ReadonlySet<BytePath>>;
+	/** Content of blobs, checked against their ids, in the order asked; throws `object-missing`. */
+	readBlobs(
+		ids: readonly ObjectId[],
+		each: (id: ObjectId, content: Buffer) => Promise<void>,
+	): Promise<void>;
+	/** `merge`, `rebase`, `cherry-pick`, `revert` or `bisect` when one is in progress. */
+	operationInProgress(): Promise<string | undefined>;
+	/** How many commits HEAD has that `commit` has not; absent when that cannot be told. */
+	commitsSince(commit: ObjectId): Promise<number | undefined>;
+	/** Where HEAD stands now. */
+	head(): Promise<{ readonly head?: ObjectId; readonly branch?: string }>;
+	/** Ends helper processes. */
+	close(): Promise<void>;
+}
+
+/** Content for the writes of a plan, ready on the disk; every failure it can find, it found. */
+export interface Stage {
+	readonly id: string;
+	/** Takes the stage off the disk. Idempotent. */
+	discard(): Promise<void>;
+}
+
+/** How far a restore came, kept on disk before the first write. [R9] */
+export interface Journal {
+	readonly v: 1;
+	readonly pid: number;
+	readonly host: string;
+	/** Start time of the process, to tell it from a later one with its number. */
+	readonly processStart: string;
+	readonly sessionId: string;
+	readonly target: ObjectId;
+	readonly undo: ObjectId;
+	readonly paths: readonly BytePath[];
+	/** Folders of ours with content that waits, or that was kept aside. */
+	readonly stages: readonly string[];
+	/** Milliseconds since the epoch. */
+	readonly startedAt: number;
+}
+
+/** What the engine knows of a restore about to begin; the writer adds the rest. */
+export type JournalDraft = Pick<Journal, "sessionId" | "target" | "undo" | "paths" | "startedAt">;
+
+/** A journal that its process did not finish. */
+export interface Interrupted {
+	readonly file: string;
+	readonly journal: Journal;
+}
+
+export interface Worktree {
+	/** What is on the disk at each path. */
+	inspect(paths: readonly BytePath[]): Promise<(path: BytePath) => DiskFact>;
+	/** Puts the content of every write beside its place; throws on a missing object, a full disk, no permission. */
+	stage(steps: readonly Step[], blobs: SnapshotStore["readBlobs"]): Promise<Stage>;
+	/**
+	 * Does the steps. On failure it rolls back what it did and throws `restore-rolled-back`, or, when that fails too,
+	 * `restore-interrupted`; then the journal stays.
+	 */
+	perform(stage: Stage, steps: readonly Step[], journal: JournalDraft): Promise<Performed>;
+	/** Journals of processes that are gone. */
+	interrupted(): Promise<Interrupted[]>;
+	/** Forgets a journal, and its stage. */
+	forget(interrupted: Interrupted): Promise<void>;
+	/** Removes stages that no living process owns. */
+	clearStages(): Promise<void>;
+}
+
+/** What was done, as found on the disk afterwards. [R15] */
+export interface Performed {
+	/** Steps whose result is on the disk. */
+	readonly done: readonly Step[];
+	/** Steps left alone, because the disk was not as planned when their turn came. */
+	readonly skips: readonly Skip[];
+	/** Ends the restore once it is recorded: the journal and the old files go. Until then a crash is named. [R9] */
+	complete(): Promise<void>;
+}

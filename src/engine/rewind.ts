@@ -1,0 +1,209 @@
+/**
+ * The verbs that the rims call, and the order of their effects. Decides nothing that `core/` can decide.
+ *
+ *   preview   capture ▸ diff ▸ rules ▸ look ▸ plan              what a restore would do; reads only
+ *   prepare   stage every content                               finds what could fail; the tree is untouched
+ *   perform   capture (the undo) ▸ journal ▸ do ▸ verify ▸ capture (current)
+ *
+ * Invariants: [R4] the undo is captured at the moment of doing, never when the question was asked; what changed
+ * since then is left alone. [R9] the journal stands until the caller has recorded the outcome (`complete`).
+ */
+import type { Snapshot } from "../core/coverage.ts";
+import { RewindError } from "../core/errors.ts";
+import type { BytePath, SnapshotId } from "../core/ids.ts";
+import {
+	type Counts,
+	countSteps,
+	type Plan,
+	planRestore,
+	type Skip,
+	type TreeChange,
+	withoutPaths,
+} from "../core/plan.ts";
+import type {
+	Captured,
+	CaptureRequest,
+	Interrupted,
+	Owner,
+	SnapshotStore,
+	Stage,
+	Worktree,
+} from "./ports.ts";
+
+/** What a restore to `target` would do, from the files as they were at `now`. */
+export interface Preview {
+	readonly target: Snapshot;
+	readonly now: Snapshot;
+	readonly plan: Plan;
+}
+
+/** A preview whose content is ready on the disk. Used once: performed or discarded. */
+export interface Prepared {
+	readonly preview: Preview;
+	readonly stage: Stage;
+}
+
+export interface Restored {
+	/** The files as they were right before. */
+	readonly undo: SnapshotId;
+	/** The files as they are now; absent when they could not be captured afterwards. */
+	readonly current: SnapshotId | undefined;
+	/** What is on the disk now, verified. */
+	readonly counts: Counts;
+	/** Paths that differ from the target and were left alone. */
+	readonly skips: readonly Skip[];
+	/** To be called when the outcome is recorded. */
+	complete(): Promise<void>;
+}
+
+export interface RestoreRequest {
+	readonly target: Snapshot;
+	readonly owner: Owner;
+	/** Only these paths; everything when absent. */
+	readonly only?: ReadonlySet<BytePath>;
+	readonly signal?: AbortSignal;
+}
+
+/** How a restore that was cut off is brought to an end. */
+export type Recovery = "finish" | "roll-back";
+
+export interface Rewind {
+	readonly store: SnapshotStore;
+	capture(request: CaptureRequest): Promise<Captured>;
+	/** Throws `operation-in-progress` during a merge, rebase, …; a restore would mix with it. */
+	preview(request: RestoreRequest): Promise<Preview>;
+	prepare(preview: Preview): Promise<Prepared>;
+	perform(prepared: Prepared, owner: Owner): Promise<Restored>;
+	discard(prepared: Prepared): Promise<void>;
+	/** Paths of `plan` that changed between two snapshots. */
+	changedBetween(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
+	interrupted(): Promise<Interrupted[]>;
+	recover(interrupted: Interrupted, how: Recovery, owner: Owner): Promise<Restored>;
+	forget(interrupted: Interrupted): Promise<void>;
+	/** Removes what dead processes left of their stages. */
+	clearStages(): Promise<void>;
+	close(): Promise<void>;
+}
+
+export function createRewind(store: SnapshotStore, worktree: Worktree, now: () => number): Rewind {
+	async function refuseDuringOperation(): Promise<void> {
+		const operation = await store.operationInProgress();
+		if (operation === undefined) return;
+		throw new RewindError("operation-in-progress", `A ${operation} is in progress`, {
+			hint: `Finish or abort the ${operation} first; no files were changed`,
+			data: { operation },
+		});
+	}
+
+	async function preview(request: RestoreRequest): Promise<Preview> {
+		await refuseDuringOperation();
+		const { owner, signal, target, only } = request;
+		const captured = await store.capture({ owner, ...(signal === undefined ? {} : { signal }) });
+		const changes = await store.changes(captured.snapshot, target);
+		const paths = changes.map(({ path }) => path);
+		const gone = changes.filter(({ to }) => to === undefined).map(({ path }) => path);
+		const ignoredThen = rulesDiffer(captured.snapshot, target, changes)
+			? await store.ignoredUnder(target, gone)
+			: new Set<BytePath>();
+		const plan = planRestore({
+			changes,
+			now: captured.snapshot,
+			target,
+			ignoredThen,
+			disk: await worktree.inspect(paths),
+			...(target.head?.scope === "tracked" ? { tracked: await store.trackedPaths() } : {}),
+			...(only === undefined ? {} : { only }),
+		});
+		return { target, now: captured.snapshot, plan };
+	}
+
+	async function perform(
+		{ preview: { target, now: asked, plan }, stage }: Prepared,
+		owner: Owner,
+	): Promise<Restored> {
+		let performed: Awaited<ReturnType<Worktree["perform"]>>;
+		let before: Captured;
+		let steps: Plan;
+		try {
+			await refuseDuringOperation();
+			const modesOf = plan.steps.map(({ path }) => path);
+			before = await store.capture({ owner, modesOf });
+			const moved = await store.changes(asked, before.snapshot);
+			steps = withoutPaths(plan, new Set(moved.map(({ path }) => path)));
+			performed = await worktree.perform(stage, steps.steps, {
+				sessionId: owner.sessionId,
+				target: target.id,
+				undo: before.snapshot.id,
+				paths: steps.steps.map(({ path }) => path),
+				startedAt: now(),
+			});
+		} catch (error) {
+			await stage.discard();
+			throw error;
+		}
+		// The restore is done and verified; not being able to capture it again takes nothing of that back. [R12]
+		const current = await store.capture({ owner }).then(
+			({ snapshot }) => snapshot.id,
+			() => undefined,
+		);
+		return {
+			undo: before.snapshot.id,
+			current,
+			counts: countSteps(performed.done),
+			skips: [...steps.skips, ...performed.skips],
+			complete: performed.complete,
+		};
+	}
+
+	async function prepare(shown: Preview): Promise<Prepared> {
+		const stage = await worktree.stage(shown.plan.steps, store.readBlobs);
+		return { preview: shown, stage };
+	}
+
+	return {
+		store,
+		capture: store.capture,
+		preview,
+		prepare,
+		perform,
+		discard: ({ stage }) => stage.discard(),
+		changedBetween: store.changes,
+		interrupted: worktree.interrupted,
+		async recover(interrupted, how, owner) {
+			const { journal } = interrupted;
+			const target = await store.resolve(how === "finish" ? journal.target : journal.undo);
+			if (typeof target === "string")
+				throw new RewindError(
+					"object-missing",
+					`Cannot ${how === "finish" ? "finish" : "roll back"}: that snapshot is not there any more (${target})`,
+					{
+						hint: "The files are as the interrupted restore left them",
+					},
+				);
+			const shown = await preview({ target, owner, only: new Set(journal.paths) });
+			const restored = await perform(await prepare(shown), owner);
+			return {
+				...restored,
+				async complete() {
+					await restored.complete();
+					await worktree.forget(interrupted);
+				},
+			};
+		},
+		forget: worktree.forget,
+		clearStages: worktree.clearStages,
+		close: store.close,
+	};
+}
+
+/** Only then can a path that is absent from the target have been there, ignored. */
+function rulesDiffer(now: Snapshot, target: Snapshot, changes: readonly TreeChange[]): boolean {
+	// A predecessor's snapshot does not say which rules were in force outside its tree: its own files decide.
+	const outside =
+		target.head !== undefined &&
+		(now.rules.infoExclude !== target.rules.infoExclude ||
+			now.rules.excludesFile !== target.rules.excludesFile);
+	return (
+		outside || changes.some(({ path }) => path === ".gitignore" || path.endsWith("/.gitignore"))
+	);
+}

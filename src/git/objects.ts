@@ -1,0 +1,219 @@
+/**
+ * Reads objects by one long-lived `git cat-file --batch`, and makes ids in-process.
+ *
+ * Invariant: [R13] only full object ids are ever written to the co-process. Content is checked against its id before
+ * anyone uses it, so a damaged object is found before it can reach the disk.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { RewindError } from "../core/errors.ts";
+import { type ObjectFormat, type ObjectId, shortId, trustedObjectId } from "../core/ids.ts";
+import { killGroup } from "./run.ts";
+
+export type ObjectType = "blob" | "tree" | "commit" | "tag";
+
+export interface GitObject {
+	readonly type: ObjectType;
+	readonly content: Buffer;
+}
+
+export interface ObjectReader {
+	/** Absent when the repository has no such object. Throws `object-missing` when it is there but damaged. */
+	read(id: ObjectId): Promise<GitObject | undefined>;
+	close(): void;
+}
+
+/** The id that git gives to this content. */
+export const hashObject = (format: ObjectFormat, type: ObjectType, content: Buffer): ObjectId =>
+	trustedObjectId(
+		createHash(format).update(`${type} ${content.length}\0`).update(content).digest("hex"),
+	);
+
+/** The empty tree of a format: SHA-1 and SHA-256 have different ones. */
+export const emptyTree = (format: ObjectFormat): ObjectId =>
+	hashObject(format, "tree", Buffer.alloc(0));
+
+export const zeroId = (format: ObjectFormat): string => "0".repeat(format === "sha1" ? 40 : 64);
+
+interface Waiting {
+	readonly id: ObjectId;
+	resolve(object: GitObject | undefined): void;
+	reject(error: unknown): void;
+}
+
+/** The process starts at the first read and does not keep this one alive. */
+export function createObjectReader(
+	format: ObjectFormat,
+	cwd: string,
+	env: NodeJS.ProcessEnv,
+): ObjectReader {
+	let child: ChildProcess | undefined;
+	const queue: Waiting[] = [];
+	let chunks: Buffer[] = [];
+	let held = 0;
+	/** Bytes that the answer being read needs in all; 0 while its header is not complete. */
+	let wanted = 0;
+
+	function start(): ChildProcess {
+		const started = spawn("git", ["cat-file", "--batch"], {
+			cwd,
+			env,
+			detached: true,
+			stdio: ["pipe", "pipe", "ignore"],
+		});
+		started.stdin?.on("error", () => undefined); // "close" tells everyone who waits
+		started.stdout?.on("data", receive);
+		const gone = (): void => {
+			if (child !== started) return;
+			child = undefined;
+			chunks = [];
+			held = wanted = 0;
+			for (const waiting of queue.splice(0))
+				waiting.reject(new RewindError("git-failed", "git cat-file ended before it answered"));
+		};
+		started.once("error", gone);
+		started.once("close", gone);
+		return started;
+	}
+
+	/** Only while somebody waits for an answer does the process keep this one alive. */
+	function hold(on: boolean): void {
+		for (const handle of [child, child?.stdin, child?.stdout]) {
+			if (handle === null || handle === undefined) continue;
+			const verb = on ? "ref" : "unref";
+			// Pipes of a child process are sockets, which the stream types do not say.
+			const act: unknown = Reflect.get(handle, verb);
+			if (typeof act === "function") Reflect.apply(act, handle, []);
+		}
+	}
+
+	function receive(chunk: Buffer): void {
+		chunks.push(chunk);
+		held += chunk.length;
+		while (queue.length > 0 && held >= wanted && answerNext());
+		if (queue.length === 0) hold(false);
+	}
+
+	/** Takes one whole answer off the front; false when more bytes are needed. */
+	function answerNext(): boolean {
+		const all = chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks);
+		chunks = [all];
+		const newline = all.indexOf(10);
+		if (newline < 0) return false;
+		const header = all.toString("latin1", 0, newline);
+		const [, type, sizeText] = header.split(" ");
+		const size = Number(sizeText);
+		const isObject = sizeText !== undefined && Number.isInteger(size);
+		const end = newline + 1 + (isObject ? size + 1 : 0);
+		if (held < end) {
+			wanted = end;
+			return false;
+		}
+		wanted = 0;
+		chunks = [all.subarray(end)];
+		held = all.length - end;
+		const waiting = queue.shift();
+		if (waiting === undefined) return false;
+		settle(waiting, isObject, type, all.subarray(newline + 1, end - 1));
+		return held > 0;
+	}
+
+	function settle(
+		waiting: Waiting,
+		isObject: boolean,
+		type: string | undefined,
+		bytes: Buffer,
+	): void {
+		if (!isObject) return waiting.resolve(undefined);
+		if (type !== "blob" && type !== "tree" && type !== "commit" && type !== "tag")
+			return waiting.resolve(undefined);
+		const content = Buffer.from(bytes); // its own memory: the chunk it came in is let go
+		if (hashObject(format, type, content) === waiting.id) return waiting.resolve({ type, content });
+		waiting.reject(
+			new RewindError("object-missing", `Object ${shortId(waiting.id)} is damaged`, {
+				hint: "git fsck tells more",
+			}),
+		);
+	}
+
+	return {
+		read(id) {
+			return new Promise((resolve, reject) => {
+				queue.push({ id, resolve, reject });
+				child ??= start();
+				hold(true);
+				child.stdin?.write(`${id}\n`);
+			});
+		},
+		close() {
+			const running = child;
+			child = undefined;
+			if (running !== undefined) killGroup(running);
+			for (const waiting of queue.splice(0))
+				waiting.reject(new RewindError("aborted", "Reading objects was cancelled"));
+		},
+	};
+}
+
+/** Who our commits say they are by: nobody's identity is needed. */
+const identity = "pi-rewind <pi-rewind@localhost>";
+
+/** The bytes of a commit object. `seconds` since the epoch, in UTC. */
+export function commitBytes(commit: {
+	readonly tree: ObjectId;
+	readonly parents: readonly ObjectId[];
+	readonly seconds: number;
+	readonly message: string;
+}): Buffer {
+	const lines = [
+		`tree ${commit.tree}`,
+		...commit.parents.map((parent) => `parent ${parent}`),
+		`author ${identity} ${commit.seconds} +0000`,
+		`committer ${identity} ${commit.seconds} +0000`,
+	];
+	return Buffer.from(`${lines.join("\n")}\n\n${commit.message}`, "utf8");
+}
+
+export interface ParsedCommit {
+	readonly tree: ObjectId;
+	readonly parents: readonly ObjectId[];
+	readonly message: string;
+}
+
+/** The parts of a commit object; absent when it is not one that git would read. */
+export function parseCommit(content: Buffer): ParsedCommit | undefined {
+	const text = content.toString("utf8");
+	const cut = text.indexOf("\n\n");
+	const header = (cut < 0 ? text : text.slice(0, cut)).split("\n");
+	const idsOf = (key: string): ObjectId[] =>
+		header
+			.filter((line) => line.startsWith(`${key} `))
+			.map((line) => trustedObjectId(line.slice(key.length + 1)));
+	const [tree] = idsOf("tree");
+	if (tree === undefined) return undefined;
+	return { tree, parents: idsOf("parent"), message: cut < 0 ? "" : text.slice(cut + 2) };
+}
+
+/** The bytes of a tree object from entries sorted by name; for flat trees of files only. */
+export function treeBytes(
+	entries: readonly { readonly name: string; readonly id: ObjectId }[],
+): Buffer {
+	return Buffer.concat(
+		entries.flatMap(({ name, id }) => [Buffer.from(`100644 ${name}\0`), Buffer.from(id, "hex")]),
+	);
+}
+
+/** Names and ids of a flat tree's files; folders below it are not followed. */
+export function parseTree(content: Buffer, format: ObjectFormat): ReadonlyMap<string, ObjectId> {
+	const idLength = format === "sha1" ? 20 : 32;
+	const entries = new Map<string, ObjectId>();
+	for (let at = 0; at < content.length;) {
+		const space = content.indexOf(32, at);
+		const nul = content.indexOf(0, space);
+		if (space < 0 || nul < 0 || nul + 1 + idLength > content.length) break;
+		const id = trustedObjectId(content.toString("hex", nul + 1, nul + 1 + idLength));
+		entries.set(content.toString("latin1", space + 1, nul), id);
+		at = nul + 1 + idLength;
+	}
+	return entries;
+}

@@ -1,0 +1,144 @@
+/**
+ * The private git dir of one working tree: our HEAD, index, config and attributes, beside the person's own.
+ *
+ * Layout of `<git dir of the worktree>/pi-rewind/`:
+ *   worktree-id        random name of this working tree; moves with it
+ *   all/ tracked/      one git dir per scope: HEAD (the snapshot its index stands for), index, config, info/
+ *   all/young          files whose second of change was not over when they were captured (see snapshots.ts)
+ *   capture.lock       who captures now
+ *   journal-N.json     a restore that is under way or was cut off
+ *   stage-N            content ready to be renamed into place
+ *
+ * Invariants: [R13] [R14] `info/attributes` outranks every .gitattributes, so no filter runs and bytes stay bytes.
+ * [R1] All of it but the worktree id can be deleted: it is made again, more slowly.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { devNull } from "node:os";
+import { join } from "node:path";
+import { RewindError } from "../core/errors.ts";
+import type { ObjectId } from "../core/ids.ts";
+import { decodeObjectId } from "../core/ids.ts";
+import type { Repository } from "./repository.ts";
+
+export type Scope = "all" | "tracked";
+
+export interface PrivateDir {
+	/** The GIT_DIR for all work of this scope. */
+	readonly gitDir: string;
+	readonly worktreeId: string;
+	/** The snapshot that the index stands for; absent before the first one. */
+	readHead(): Promise<ObjectId | undefined>;
+	writeHead(id: ObjectId): Promise<void>;
+	/** Forgets the index and all that was learned from it; the next capture hashes everything. */
+	reset(): Promise<void>;
+}
+
+/** `!` where the attribute has a value, `-` where it is a switch: both mean "as if no file said anything". */
+const attributes =
+	"* -text !eol -crlf -ident -filter !working-tree-encoding -diff -merge !whitespace\n";
+
+function configText(repository: Repository): string {
+	const { format, carried, excludesFile } = repository;
+	const sha256 = format === "sha256";
+	const core: Record<string, string> = {
+		// A format that is not named would be SHA-1: trees of the wrong kind in a SHA-256 repository.
+		repositoryformatversion: sha256 ? "1" : "0",
+		bare: "false",
+		...carried,
+		untrackedCache: "true",
+		logAllRefUpdates: "false",
+		hooksPath: devNull,
+		fsmonitor: "false",
+		splitIndex: "false",
+		excludesFile: quote(excludesFile),
+		// Names that only other systems mind are ordinary names here.
+		protectNTFS: "false",
+		protectHFS: "false",
+	};
+	const lines = ["[core]", ...Object.entries(core).map(([name, value]) => `\t${name} = ${value}`)];
+	if (sha256) lines.push("[extensions]", "\tobjectFormat = sha256");
+	lines.push(
+		"[gc]",
+		"\tauto = 0",
+		"[maintenance]",
+		"\tauto = false",
+		"[status]",
+		"\trenames = false",
+	);
+	return `${lines.join("\n")}\n`;
+}
+
+const quote = (path: string): string =>
+	`"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n").replaceAll("\t", "\\t")}"`;
+
+/** Makes or mends the private git dir of a scope. */
+export async function openPrivateDir(repository: Repository, scope: Scope): Promise<PrivateDir> {
+	const gitDir = join(repository.privateDir, scope);
+	await mkdir(join(gitDir, "info"), { recursive: true });
+	await mkdir(join(gitDir, "refs"), { recursive: true });
+	await writeIfDifferent(join(gitDir, "config"), configText(repository));
+	await writeIfDifferent(join(gitDir, "info", "attributes"), attributes);
+	const headFile = join(gitDir, "HEAD");
+	const dir: PrivateDir = {
+		gitDir,
+		worktreeId: await worktreeId(repository.privateDir),
+		async readHead() {
+			const text = await readFile(headFile, "utf8").catch(() => "");
+			return decodeObjectId(text.trim(), repository.format);
+		},
+		writeHead: (id) => writeAtomic(headFile, `${id}\n`),
+		async reset() {
+			for (const name of ["index", "index.lock", "young"])
+				await rm(join(gitDir, name), { force: true });
+		},
+	};
+	// Without a valid HEAD git does not take the folder for a git dir. Unborn: no snapshot yet.
+	if ((await dir.readHead()) === undefined) await writeAtomic(headFile, "ref: refs/heads/none\n");
+	return dir;
+}
+
+/** Made once, by whichever process comes first. */
+async function worktreeId(privateDir: string): Promise<string> {
+	const file = join(privateDir, "worktree-id");
+	const read = async (): Promise<string | undefined> => {
+		const text = await readFile(file, "utf8").catch(() => "");
+		return /^[0-9a-f-]{36}$/.test(text.trim()) ? text.trim() : undefined;
+	};
+	for (let tries = 0; tries < 50; tries++) {
+		const known = await read();
+		if (known !== undefined) return known;
+		try {
+			const handle = await open(file, "wx");
+			await handle.writeFile(`${randomUUID()}\n`);
+			await handle.close();
+		} catch {
+			// Another process makes it at this moment; or a torn one was left, which is replaced below.
+			await new Promise((resolve) => setTimeout(resolve, 20));
+			if (tries === 25) await rm(file, { force: true });
+		}
+	}
+	throw new RewindError("io-failed", "Cannot make the id of this working tree", {
+		hint: "Is the git dir writable?",
+		data: { file },
+	});
+}
+
+/** Writes under another name, then renames: readers see the old content or the new. */
+export async function writeAtomic(file: string, content: string | Buffer): Promise<void> {
+	const temporary = `${file}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
+	try {
+		await writeFile(temporary, content);
+		await rename(temporary, file);
+	} catch (error) {
+		await rm(temporary, { force: true });
+		throw error;
+	}
+}
+
+export async function writeIfDifferent(file: string, content: string | Buffer): Promise<boolean> {
+	const old = await readFile(file).catch(() => undefined);
+	if (old?.equals(Buffer.from(content)) === true) return false;
+	await writeAtomic(file, content);
+	return true;
+}

@@ -1,0 +1,341 @@
+/**
+ * Pi's events, in the order Pi sends them, handed to the recorder and the navigation.
+ *
+ * Owns the life of one session: opens it at `session_start`, ends it at `session_shutdown`. Module state outlives a
+ * session in Pi (the factory runs again in the same module), so nothing but the fork's handover lives there.
+ *
+ * Limit: Pi 0.84 does not abort a running tool at quit; what it writes after the last boundary has no point.
+ */
+import {
+	CONFIG_DIR_NAME,
+	type ExtensionAPI,
+	type ExtensionContext,
+	getAgentDir,
+} from "@earendil-works/pi-coding-agent";
+import { join, resolve } from "node:path";
+import { describeNotCovered } from "../core/choices.ts";
+import { describeError, isRewindError } from "../core/errors.ts";
+import type { Chain } from "../core/lineage.ts";
+import { decodeSettings, isMutatingTool, type Settings } from "../core/settings.ts";
+import type { OpenEngine, Opened } from "../engine/open.ts";
+import type { Captured } from "../engine/ports.ts";
+import type { Rewind } from "../engine/rewind.ts";
+import { listenToIntegrations } from "./integrations.ts";
+import { createNavigation, type Navigation } from "./navigation.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import { offerRecovery } from "./recovery.ts";
+import { openSession, type OpDraft, type Session } from "./session.ts";
+import { createSessionLog, readForkPending } from "./session-log.ts";
+import { readSettingsLayers } from "./settings-files.ts";
+import { showChip } from "./status.ts";
+import { registerTranscript } from "./transcript.ts";
+
+/** What a parent hands to the child of its fork: the old instance writes it, the new one takes it, once. */
+interface Handover {
+	/** Absent for an ephemeral parent. */
+	readonly parentFile: string | undefined;
+	readonly draft: OpDraft;
+	readonly chain: Chain;
+}
+let handover: Handover | undefined;
+
+/** Which instance of the extension is at work in this process; a second copy stands down. */
+const claimKey = Symbol.for("pi-rewind.active");
+
+/** A session that is open: everything that ends with it. */
+interface Live {
+	readonly session: Session;
+	readonly settings: Settings;
+	readonly recorder: Recorder;
+	readonly navigation: Navigation;
+	engine(): Promise<Rewind | undefined>;
+	close(): Promise<void>;
+}
+
+const log = createSessionLog();
+
+export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
+	const token = {};
+	let live: Live | undefined;
+	let running = false;
+	let stoodDown = false;
+
+	registerTranscript(pi);
+	const integrations = listenToIntegrations(pi, {
+		allows: (source) => live?.settings.integrations.includes(source) ?? false,
+		bindNow: (entryId) => {
+			if (live?.session.entry(entryId) !== undefined) live.recorder.bindNow(entryId);
+		},
+	});
+
+	pi.on("session_start", async (event, ctx) => {
+		if (!claim(token)) {
+			if (!stoodDown) notify(ctx, "rewind is loaded twice; this copy stands down", "warning");
+			stoodDown = true;
+			return;
+		}
+		// 0.84 sends this twice over RPC.
+		if (live !== undefined && live.session.owner.sessionId === ctx.sessionManager.getSessionId())
+			return;
+		await live?.close();
+		running = false;
+		const given = event.reason === "fork" ? takeHandover(event.previousSessionFile) : undefined;
+		live = await openLive(ctx, given?.chain ?? []);
+		if (given !== undefined) live.session.appendOp(given.draft);
+		else if (event.reason === "fork") await takeOverPending(live, event.previousSessionFile);
+	});
+
+	async function openLive(ctx: ExtensionContext, inherited: Chain): Promise<Live> {
+		const agentDir = getAgentDir();
+		const read = await readSettingsLayers({
+			agentDir,
+			cwd: ctx.cwd,
+			configDirName: CONFIG_DIR_NAME,
+			projectTrusted: ctx.isProjectTrusted(),
+		});
+		const { settings, issues } = decodeSettings(read.layers);
+		for (const issue of [...read.issues, ...issues]) notify(ctx, issue, "warning");
+		const session = openSession(pi, ctx, log, inherited);
+		const chip = createChip(ctx, session, settings);
+		const engines = createEngines(ctx, settings, agentDir, chip.off);
+		const recorder = createRecorder({
+			session,
+			engine: async () => (settings.autoSnapshots ? engines.get() : undefined),
+			onPoint: chip.point,
+			onFailure: (error) => chip.failed(error),
+		});
+		const navigation = createNavigation({
+			session,
+			recorder,
+			settings,
+			engine: engines.get,
+			isRunning: () => running,
+			takeForkPreference: integrations.takeForkPreference,
+			notify,
+		});
+		const opened: Live = {
+			session,
+			settings,
+			recorder,
+			navigation,
+			engine: engines.get,
+			async close() {
+				await recorder.settled();
+				await navigation.forget();
+				await engines.close();
+			},
+		};
+		// In the background: the first capture of a working tree reads all of it.
+		void warmUp(opened, ctx);
+		return opened;
+	}
+
+	async function warmUp(opened: Live, ctx: ExtensionContext): Promise<void> {
+		try {
+			const engine = await opened.engine();
+			if (engine === undefined) return;
+			await offerRecovery(engine, opened.session, ctx, notify);
+			await engine.clearStages();
+			if (opened.settings.autoSnapshots) await opened.recorder.capture();
+		} catch (error) {
+			notify(ctx, `rewind: ${describeError(error)}`, "warning");
+		}
+	}
+
+	pi.on("before_agent_start", () => live?.recorder.promptBegins());
+	pi.on("agent_start", () => {
+		running = true;
+	});
+	pi.on("message_start", (event) => {
+		if (event.message.role === "user") live?.recorder.userMessageStarts(event.message);
+	});
+	pi.on("context", () => live?.recorder.bindWaiting());
+	pi.on("tool_call", async (event) => {
+		if (live === undefined) return;
+		live.recorder.bindWaiting();
+		if (isMutatingTool(event.toolName, live.settings)) await live.recorder.beforeChange();
+	});
+	pi.on("user_bash", async () => {
+		await live?.recorder.beforeChange();
+	});
+	pi.on("turn_end", (event) => {
+		// The entry's id comes with the event since 0.87; before, the entry is found by its message.
+		live?.recorder.turnEnds(event.message, event.messageEntryId);
+	});
+	pi.on("agent_end", () => live?.recorder.runEnds());
+	pi.on("agent_settled", () => {
+		running = false;
+	});
+	pi.on("session_compact", () => {
+		// The event can name an older compaction with the same text; the branch's newest is the one just made.
+		const entry = live?.session.branch().findLast(({ type }) => type === "compaction");
+		if (entry !== undefined) live?.recorder.bindNow(entry.id);
+	});
+
+	pi.on("session_before_tree", (event, ctx) =>
+		live?.navigation.beforeTree(event.preparation.targetId, event.signal, ctx),
+	);
+	pi.on("session_tree", async (event, ctx) => {
+		await live?.navigation.afterTree(event.summaryEntry?.id, ctx);
+	});
+	pi.on("session_before_fork", (event, ctx) =>
+		live?.navigation.beforeFork(event.entryId, event.position, ctx),
+	);
+	pi.on("session_before_switch", async () => {
+		await live?.recorder.settled();
+	});
+
+	pi.on("session_shutdown", async (event, ctx) => {
+		const ending = live;
+		live = undefined;
+		release(token);
+		if (ending === undefined) return;
+		await ending.recorder.settled();
+		if (event.reason === "fork") {
+			const draft = await ending.navigation.leaveForFork(ctx);
+			const { chain } = await ending.session.lineage();
+			handover = { parentFile: ending.session.owner.sessionFile, draft, chain };
+		}
+		await ending.close();
+	});
+
+	/** A predecessor's parent, or one in another folder (fresh module), left it in its file. [R2] asks for kept ones. */
+	async function takeOverPending(child: Live, parentFile: string | undefined): Promise<void> {
+		if (parentFile === undefined) return;
+		const pending = await readForkPending(resolve(parentFile), log);
+		const engine = pending === undefined ? undefined : await child.engine();
+		if (pending === undefined || engine === undefined) return;
+		const isUsable = async (id: typeof pending.undo): Promise<boolean> =>
+			id !== undefined && typeof (await engine.store.resolve(id)) !== "string";
+		child.session.appendOp({
+			...(pending.current !== undefined && (await isUsable(pending.current))
+				? { current: pending.current }
+				: {}),
+			...(pending.undo !== undefined && (await isUsable(pending.undo))
+				? { undo: pending.undo }
+				: {}),
+		});
+	}
+
+	/** Opens the engine once; again when the folder's repository came, went or changed. */
+	function createEngines(
+		ctx: ExtensionContext,
+		settings: Settings,
+		agentDir: string,
+		onOff: (reason: string | undefined) => void,
+	) {
+		const { cwd } = ctx;
+		const sessionDir = ctx.sessionManager.getSessionDir();
+		let opening: Promise<Opened> | undefined;
+
+		async function open(): Promise<Opened> {
+			const opened = await openEngine({
+				cwd,
+				includeUntracked: settings.includeUntracked,
+				maxFileBytes: settings.maxFileMiB * 1024 * 1024,
+				ownFolders: [agentDir, join(agentDir, "sessions")],
+				sessionFolders: sessionDir === "" ? [] : [resolve(sessionDir)],
+			});
+			onOff(opened.kind === "ready" ? undefined : opened.reason);
+			return opened;
+		}
+
+		return {
+			async get(): Promise<Rewind | undefined> {
+				opening ??= open();
+				let opened = await opening;
+				const stale = opened.kind === "ready" ? !(await opened.stillHere()) : opened.mayChange;
+				if (stale) {
+					if (opened.kind === "ready") await opened.rewind.close();
+					opening = open();
+					opened = await opening;
+				}
+				return opened.kind === "ready" ? opened.rewind : undefined;
+			},
+			async close(): Promise<void> {
+				const opened = await opening;
+				if (opened?.kind === "ready") await opened.rewind.close();
+			},
+		};
+	}
+
+	function createChip(ctx: ExtensionContext, session: Session, settings: Settings) {
+		let off: string | undefined = settings.autoSnapshots ? undefined : "switched off";
+		let failing = false;
+		let notCovered = 0;
+		const told = new Set<string>();
+		const show = (): void => {
+			try {
+				showChip(ctx, settings, {
+					points: session.ledger().bindings.size,
+					notCovered,
+					failing,
+					...(off === undefined ? {} : { off }),
+				});
+			} catch {
+				// The session was replaced while a capture ended: its chip is gone with it.
+			}
+		};
+		const tellOnce = (key: string, message: string): void => {
+			if (told.has(key)) return;
+			told.add(key);
+			notify(ctx, message, "warning");
+		};
+		return {
+			off(reason: string | undefined): void {
+				if (settings.autoSnapshots) off = reason;
+				show();
+			},
+			point(captured: Captured): void {
+				failing = false;
+				notCovered = captured.notCovered.length;
+				const fresh = captured.notCovered.filter(
+					({ path, reason }) => !told.has(`not covered ${path} ${reason}`),
+				);
+				for (const { path, reason } of fresh) told.add(`not covered ${path} ${reason}`);
+				if (fresh.length > 0)
+					notify(
+						ctx,
+						`Not covered by rewind, left alone by every restore: ${describeNotCovered(fresh)}`,
+						"warning",
+					);
+				show();
+			},
+			failed(error: unknown): void {
+				failing = true;
+				tellOnce(
+					`failed ${isRewindError(error) ? error.code : "unknown"}`,
+					`No point here: ${describeError(error)}`,
+				);
+				show();
+			},
+		};
+	}
+}
+
+function notify(ctx: ExtensionContext, message: string, type: "info" | "warning" | "error"): void {
+	try {
+		if (ctx.hasUI) ctx.ui.notify(message, type);
+		else if (type !== "info") process.stderr.write(`rewind: ${message}\n`);
+	} catch {
+		// The session was replaced in the meantime: nobody is there to be told.
+	}
+}
+
+function claim(token: object): boolean {
+	const active: unknown = Reflect.get(globalThis, claimKey);
+	if (active !== undefined && active !== token) return false;
+	Reflect.set(globalThis, claimKey, token);
+	return true;
+}
+
+function release(token: object): void {
+	if (Reflect.get(globalThis, claimKey) === token) Reflect.deleteProperty(globalThis, claimKey);
+}
+
+function takeHandover(previousFile: string | undefined): Handover | undefined {
+	const given = handover;
+	handover = undefined;
+	const parent = previousFile === undefined ? undefined : resolve(previousFile);
+	return given?.parentFile === parent ? given : undefined;
+}

@@ -1,0 +1,368 @@
+/**
+ * Lets files follow where the person goes: `/tree`, `/fork`, `/clone`.
+ *
+ *   session_before_tree ▸ ask, prepare ─▶ session_tree                    ▸ do, record
+ *   session_before_fork ▸ ask, prepare ─▶ session_shutdown(reason fork)   ▸ do, record in the parent
+ *                                         session_start(reason fork)      ▸ record in the child
+ *
+ * Asking and doing are two steps: after we are asked, a summary can fail, another extension can cancel, and Pi can
+ * refuse the fork. Files move only when the conversation is sure to.
+ *
+ * Invariants: a handler that throws does not cancel in Pi, so every failure before the move becomes `cancel`. [R4] [R9]
+ * hold in the engine. Every choice records `current`; every restore records `undo`.
+ */
+import type { ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
+import {
+	type Choice,
+	describeOutcome,
+	forkQuestion,
+	type NavigationFacts,
+	type Offer,
+	type Position,
+	type Question,
+	treeQuestion,
+} from "../core/choices.ts";
+import { describeError, isRewindError } from "../core/errors.ts";
+import type { SnapshotId } from "../core/ids.ts";
+import type { Restored as RestoredNote } from "../core/records.ts";
+import type { Settings } from "../core/settings.ts";
+import type { Unavailable } from "../engine/ports.ts";
+import type { Prepared, Preview, Restored, Rewind } from "../engine/rewind.ts";
+import { describeEntry, pointKind } from "./entries.ts";
+import type { Recorder } from "./recorder.ts";
+import type { OpDraft, Session } from "./session.ts";
+
+export interface NavigationDeps {
+	readonly session: Session;
+	readonly recorder: Recorder;
+	readonly settings: Settings;
+	engine(): Promise<Rewind | undefined>;
+	isRunning(): boolean;
+	/** Takes the one-shot wish of an integration for a fork that keeps files. */
+	takeForkPreference(): boolean;
+	notify(ctx: ExtensionContext, message: string, type: "info" | "warning" | "error"): void;
+}
+
+/** What to do with the files once the move is certain. */
+type Decision =
+	| { readonly kind: "keep" }
+	| {
+			readonly kind: "restore";
+			readonly what: "restore" | "undo";
+			readonly prepared: Prepared;
+			readonly label: string;
+	  };
+
+const cancel = { cancel: true } as const;
+
+export interface Navigation {
+	beforeTree(
+		targetId: string,
+		signal: AbortSignal,
+		ctx: ExtensionContext,
+	): Promise<typeof cancel | undefined>;
+	afterTree(summaryId: string | undefined, ctx: ExtensionContext): Promise<void>;
+	beforeFork(
+		entryId: string,
+		position: "before" | "at",
+		ctx: ExtensionContext,
+	): Promise<typeof cancel | undefined>;
+	/** Does what was chosen for the fork and records it in the parent; gives what the child is to record. */
+	leaveForFork(ctx: ExtensionContext): Promise<OpDraft>;
+	/** Throws away what was prepared for a move that did not come. */
+	forget(): Promise<void>;
+}
+
+/** What can be done with the files at an entry, and what it would cost. */
+interface Offers {
+	readonly facts: NavigationFacts;
+	readonly restore: Preview | undefined;
+	readonly undo: Preview | undefined;
+}
+
+export function createNavigation(deps: NavigationDeps): Navigation {
+	const { session, recorder, settings } = deps;
+	let decision: Decision | undefined;
+
+	async function forget(): Promise<void> {
+		const dropped = decision;
+		decision = undefined;
+		if (dropped?.kind === "restore") await (await deps.engine())?.discard(dropped.prepared);
+	}
+
+	async function offersAt(
+		target: SessionEntry | undefined,
+		engine: Rewind,
+		signal: AbortSignal | undefined,
+	): Promise<Offers> {
+		const running = deps.isRunning();
+		const words = target === undefined ? "that entry" : describeEntry(target);
+		if (running) {
+			const restore: Offer = { kind: "unavailable", reason: "an agent is running" };
+			return { facts: { target: words, restore, running }, restore: undefined, undo: undefined };
+		}
+		const point = target === undefined ? undefined : await session.point(target);
+		const restore =
+			point === undefined
+				? { offer: unavailable(await reasonWithoutPoint(target)), preview: undefined }
+				: await offer(point, engine, signal);
+		const undoPoint = settings.safetySnapshot ? await session.undo() : undefined;
+		const undo = undoPoint === undefined ? undefined : await offer(undoPoint, engine, signal);
+		return {
+			facts: {
+				target: words,
+				restore: restore.offer,
+				running,
+				...(undo === undefined ? {} : { undo: undo.offer }),
+			},
+			restore: restore.preview,
+			undo: undo?.preview,
+		};
+	}
+
+	async function offer(
+		id: SnapshotId,
+		engine: Rewind,
+		signal: AbortSignal | undefined,
+	): Promise<{ offer: Offer; preview: Preview | undefined }> {
+		const snapshot = await engine.store.resolve(id);
+		if (typeof snapshot === "string")
+			return { offer: unavailable(unavailableWords[snapshot]), preview: undefined };
+		try {
+			const boundary = recorder.lastCaptured()?.snapshot;
+			const preview = await engine.preview({
+				target: snapshot,
+				owner: session.owner,
+				...(signal === undefined ? {} : { signal }),
+			});
+			const since =
+				boundary === undefined ? [] : await engine.changedBetween(boundary, preview.now);
+			const planned = new Set(preview.plan.steps.map(({ path }) => path));
+			const now: Position = preview.now.head ?? {};
+			// A predecessor's snapshot does not say where HEAD was: then nothing is said about it.
+			const then: Position = snapshot.head ?? now;
+			const commits =
+				then.head === undefined || then.head === now.head
+					? undefined
+					: await engine.store.commitsSince(then.head);
+			return {
+				preview,
+				offer: {
+					kind: "available",
+					counts: preview.plan.counts,
+					skips: preview.plan.skips,
+					changedSince: since.map(({ path }) => path).filter((path) => planned.has(path)),
+					then,
+					now,
+					...(commits === undefined ? {} : { commitsSince: commits }),
+					notCovered: preview.now.coverage.notCovered,
+				},
+			};
+		} catch (error) {
+			if (!isRewindError(error)) throw error;
+			return { offer: unavailable(describeError(error)), preview: undefined };
+		}
+	}
+
+	/** Says why an entry has no point, and which one near it has. */
+	async function reasonWithoutPoint(target: SessionEntry | undefined): Promise<string> {
+		if (target === undefined) return "no such entry";
+		const why =
+			pointKind(target) === "none"
+				? "this kind of entry has no point of its own"
+				: "no point was taken there";
+		const seen = new Set<string>();
+		for (
+			let at = session.entry(target.parentId ?? "");
+			at !== undefined && !seen.has(at.id);
+			at = session.entry(at.parentId ?? "")
+		) {
+			seen.add(at.id);
+			if ((await session.point(at)) !== undefined)
+				return `${why}; the nearest is ${describeEntry(at)}`;
+		}
+		return why;
+	}
+
+	async function prepare(choice: Choice, offers: Offers, engine: Rewind): Promise<Decision> {
+		const preview = choice === "undo" ? offers.undo : offers.restore;
+		if (choice === "keep" || preview === undefined) return { kind: "keep" };
+		const what = choice === "undo" ? "undo" : "restore";
+		const label = what === "undo" ? "before the last rewind" : offers.facts.target;
+		return { kind: "restore", what, prepared: await engine.prepare(preview), label };
+	}
+
+	/** Restores, and appends the record before the journal goes. [R9] */
+	async function restore(
+		decided: Decision & { kind: "restore" },
+		engine: Rewind,
+		bindings: (id: SnapshotId) => OpDraft["bindings"],
+		record: (draft: OpDraft) => void,
+	): Promise<{ restored: Restored; draft: OpDraft; note: RestoredNote }> {
+		const restored = await engine.perform(decided.prepared, session.owner);
+		const { counts, skips, undo, current } = restored;
+		const note: RestoredNote = {
+			what: decided.what,
+			...counts,
+			skipped: skips.length,
+			label: decided.label,
+		};
+		const bound = current === undefined ? undefined : bindings(current);
+		const draft: OpDraft = {
+			undo,
+			restored: note,
+			...(current === undefined ? {} : { current }),
+			...(bound === undefined ? {} : { bindings: bound }),
+		};
+		record(draft);
+		await restored.complete();
+		return { restored, draft, note };
+	}
+
+	async function keep(bindings: (id: SnapshotId) => OpDraft["bindings"]): Promise<OpDraft> {
+		const captured = settings.autoSnapshots ? await recorder.capture() : undefined;
+		if (captured === undefined) return {};
+		const bound = bindings(captured.snapshot.id);
+		return { current: captured.snapshot.id, ...(bound === undefined ? {} : { bindings: bound }) };
+	}
+
+	async function ask(
+		ctx: ExtensionContext,
+		question: Question,
+		signal: AbortSignal | undefined,
+	): Promise<Choice> {
+		const labels = question.options.map(({ label }) => label);
+		const picked = await ctx.ui.select(
+			question.title,
+			labels,
+			signal === undefined ? {} : { signal },
+		);
+		// Escape, a client that went away, an abort: nothing is changed and nobody moves.
+		if (signal?.aborted === true) return "cancel";
+		return question.options.find(({ label }) => label === picked)?.choice ?? "cancel";
+	}
+
+	/** Every failure here cancels the move: files and conversation stay together. */
+	async function orCancel(
+		ctx: ExtensionContext,
+		act: () => Promise<typeof cancel | undefined>,
+	): Promise<typeof cancel | undefined> {
+		try {
+			await forget();
+			await recorder.settled();
+			return await act();
+		} catch (error) {
+			deps.notify(ctx, `Not moved, no files were changed: ${describeError(error)}`, "error");
+			return cancel;
+		}
+	}
+
+	/** Code only and undo in a fork: the files move here and now, the conversation does not. */
+	async function restoreHere(
+		choice: Choice,
+		offers: Offers,
+		engine: Rewind,
+		ctx: ExtensionContext,
+	): Promise<typeof cancel> {
+		const decided = await prepare(choice, offers, engine);
+		if (decided.kind !== "restore") return cancel;
+		const { note } = await restore(decided, engine, () => undefined, session.appendOp);
+		deps.notify(ctx, describeOutcome(note), "info");
+		return cancel;
+	}
+
+	return {
+		forget,
+		beforeTree: (targetId, signal, ctx) =>
+			orCancel(ctx, async () => {
+				decision = { kind: "keep" };
+				const engine = await deps.engine();
+				if (engine === undefined || !ctx.hasUI || settings.onTree === "keep") return undefined;
+				const offers = await offersAt(session.entry(targetId), engine, signal);
+				const choice = await ask(ctx, treeQuestion(offers.facts), signal);
+				if (choice === "cancel") return cancel;
+				decision = await prepare(choice, offers, engine);
+				return undefined;
+			}),
+		async afterTree(summaryId, ctx) {
+			const decided = decision ?? { kind: "keep" };
+			decision = undefined;
+			const bindings = (id: SnapshotId) =>
+				summaryId === undefined ? undefined : ([[summaryId, id]] as const);
+			const engine = await deps.engine();
+			if (decided.kind === "restore" && engine !== undefined) {
+				try {
+					await restore(decided, engine, bindings, session.appendOp);
+					return;
+				} catch (error) {
+					// The move cannot be taken back; what is true is told, and recorded below.
+					deps.notify(
+						ctx,
+						`The conversation moved, the files did not: ${describeError(error)}`,
+						"error",
+					);
+				}
+			}
+			session.appendOp(await keep(bindings));
+		},
+		beforeFork: (entryId, position, ctx) =>
+			orCancel(ctx, async () => {
+				decision = { kind: "keep" };
+				const engine = await deps.engine();
+				const preferKeep = position === "before" && deps.takeForkPreference();
+				if (
+					engine === undefined ||
+					position === "at" ||
+					preferKeep ||
+					!ctx.hasUI ||
+					settings.onFork === "keep"
+				)
+					return undefined;
+				const offers = await offersAt(session.entry(entryId), engine, undefined);
+				const choice = await ask(ctx, forkQuestion(offers.facts), undefined);
+				if (choice === "cancel") return cancel;
+				if (choice === "code-only" || choice === "undo")
+					return restoreHere(choice, offers, engine, ctx);
+				decision = await prepare(choice, offers, engine);
+				return undefined;
+			}),
+		async leaveForFork(ctx) {
+			const decided = decision ?? { kind: "keep" };
+			decision = undefined;
+			const engine = await deps.engine();
+			// An ephemeral parent is gone, or is the child already: only the child records.
+			const record = session.isEphemeral ? () => undefined : session.appendOp;
+			let draft: OpDraft | undefined;
+			if (decided.kind === "restore" && engine !== undefined) {
+				try {
+					({ draft } = await restore(decided, engine, () => undefined, record));
+				} catch (error) {
+					deps.notify(
+						ctx,
+						`Forked, but the files were not restored: ${describeError(error)}`,
+						"error",
+					);
+				}
+			}
+			if (draft === undefined) {
+				draft = await keep(() => undefined);
+				record(draft);
+				// The child may have copied an older undo than the parent's newest: it takes over the right one.
+				const undo = await session.undo();
+				draft = undo === undefined ? draft : { ...draft, undo };
+			}
+			const { current, undo } = draft;
+			if (!session.isEphemeral && current !== undefined)
+				session.appendForkPending({ current, ...(undo === undefined ? {} : { undo }) });
+			return draft;
+		},
+	};
+}
+
+const unavailable = (reason: string): Offer => ({ kind: "unavailable", reason });
+
+const unavailableWords: Record<Unavailable, string> = {
+	pruned: "its snapshot is not in the repository any more",
+	"other-worktree": "its snapshot was taken in another working tree or repository",
+	"not-a-snapshot": "the session names something that is no snapshot",
+};

@@ -1,0 +1,176 @@
+/**
+ * Takes a snapshot at every boundary and records which entry it belongs to.
+ *
+ *   before_agent_start ─┐                         message_start(user) ▸ the message waits for its entry
+ *                       ├▸ capture begins         context             ▸ the entry is there: bound by identity
+ *   turn_end ───────────┘                         tool_call           ▸ waits for all of it
+ *
+ * A capture begins at its boundary and is not awaited there, so the agent does not wait for git; it is awaited
+ * before anything of Pi's may change files, before a choice is offered, and at shutdown.
+ *
+ * Invariants: [R2] a record is appended only when its snapshot is kept. [R12] a failing capture stops nobody, is told
+ * once per cause, and leaves its boundary without a point.
+ */
+import type { SessionEntry } from "@earendil-works/pi-coding-agent";
+import type { EntryId } from "../core/ids.ts";
+import type { Captured } from "../engine/ports.ts";
+import type { Rewind } from "../engine/rewind.ts";
+import type { Session } from "./session.ts";
+
+export interface RecorderDeps {
+	readonly session: Session;
+	/** Absent where no engine is to be had; the reason is told elsewhere. */
+	engine(): Promise<Rewind | undefined>;
+	/** Told of every capture that failed. */
+	onFailure(error: unknown): void;
+	/** Told of every capture that worked and of every record. */
+	onPoint(captured: Captured): void;
+}
+
+/** The files at one moment; absent when they could not be captured. */
+type Capturing = Promise<Captured | undefined>;
+
+export interface Recorder {
+	/** A prompt is about to run: its message will belong to the files as they are now. */
+	promptBegins(): void;
+	userMessageStarts(message: object): void;
+	/** Binds waiting messages whose entry is there now. */
+	bindWaiting(): void;
+	/** Something of Pi's is about to change files: resolves when every boundary until now is recorded. */
+	beforeChange(): Promise<void>;
+	turnEnds(message: object, entryId: EntryId | undefined): void;
+	runEnds(): void;
+	/** Binds an entry to the files as they are now, in an op record. */
+	bindNow(entryId: EntryId): void;
+	/** Captures now, outside a boundary. */
+	capture(): Capturing;
+	/** The newest snapshot of this session that is known to this process, when it was taken. */
+	lastCaptured(): Captured | undefined;
+	/** Resolves when nothing is under way. */
+	settled(): Promise<void>;
+}
+
+export function createRecorder(deps: RecorderDeps): Recorder {
+	const { session } = deps;
+	/** A capture that nothing could have changed the files since; a message that starts now may share it. */
+	let fresh: Capturing | undefined;
+	/** The capture of the boundary before, for an answer after a turn that ran no tool. */
+	let previous: Capturing | undefined;
+	let last: Captured | undefined;
+	let mayHaveChanged = true;
+	let waiting: { message: object; capturing: Capturing }[] = [];
+	const underWay = new Set<Promise<unknown>>();
+
+	function track<T>(task: Promise<T>): Promise<T> {
+		underWay.add(task);
+		const end = (): void => void underWay.delete(task);
+		task.then(end, end);
+		return task;
+	}
+
+	async function take(): Promise<Captured | undefined> {
+		try {
+			const engine = await deps.engine();
+			if (engine === undefined) return undefined;
+			const { owner } = session;
+			const isClaimed = (id: string): boolean =>
+				[...session.ledger().snapshots].some((known) => known === id);
+			last = await engine.capture({ owner, isClaimed });
+			deps.onPoint(last);
+			return last;
+		} catch (error) {
+			// [R12] The boundary has no point; the person is told, the agent goes on.
+			deps.onFailure(error);
+			return undefined;
+		}
+	}
+
+	function startCapture(): Capturing {
+		mayHaveChanged = false;
+		const capturing = track(take());
+		previous = capturing;
+		void capturing.then((captured) => {
+			// A boundary without a point passes none on: the next one tries again.
+			if (captured === undefined && previous === capturing) previous = undefined;
+		});
+		return capturing;
+	}
+
+	function bind(entryId: EntryId, capturing: Capturing, as: "turn" | "op"): void {
+		const record = async (): Promise<void> => {
+			const captured = await capturing;
+			if (captured === undefined) return;
+			const bindings = [[entryId, captured.snapshot.id]] as const;
+			try {
+				if (as === "turn") session.appendTurn(bindings);
+				else session.appendOp({ bindings });
+			} catch (error) {
+				// Pi could not write the session file: the point is lost, which is told like a failed capture.
+				deps.onFailure(error);
+				return;
+			}
+			deps.onPoint(captured);
+		};
+		// Already caught above; nothing else in it throws.
+		void track(record());
+	}
+
+	/** Newest first: the entries in question are always near the end. */
+	function findEntry(message: object): SessionEntry | undefined {
+		return session
+			.entries()
+			.findLast((entry) => entry.type === "message" && entry.message === message);
+	}
+
+	function bindWaiting(): void {
+		if (waiting.length === 0) return;
+		waiting = waiting.filter(({ message, capturing }) => {
+			const entry = findEntry(message);
+			if (entry !== undefined) bind(entry.id, capturing, "turn");
+			return entry === undefined;
+		});
+	}
+
+	async function settled(): Promise<void> {
+		bindWaiting();
+		while (underWay.size > 0) await Promise.allSettled([...underWay]);
+	}
+
+	return {
+		promptBegins() {
+			fresh = startCapture();
+		},
+		userMessageStarts(message) {
+			fresh ??= startCapture();
+			waiting.push({ message, capturing: fresh });
+		},
+		bindWaiting,
+		async beforeChange() {
+			await settled();
+			fresh = undefined;
+			mayHaveChanged = true;
+		},
+		turnEnds(message, entryId) {
+			bindWaiting();
+			const id = entryId ?? findEntry(message)?.id;
+			const before = mayHaveChanged ? undefined : previous;
+			const capturing = before ?? startCapture();
+			// After a turn without tools the files may still have been changed by hand: no message shares this one.
+			fresh = before === undefined ? capturing : undefined;
+			if (id !== undefined) bind(id, capturing, "turn");
+		},
+		runEnds() {
+			bindWaiting();
+			// A message whose entry never came (its run failed before) has no point.
+			waiting = [];
+			fresh = undefined;
+		},
+		bindNow(entryId) {
+			fresh = undefined;
+			bind(entryId, startCapture(), "op");
+		},
+		capture: () => startCapture(),
+		lastCaptured: () => last,
+		settled,
+	};
+}

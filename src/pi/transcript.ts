@@ -1,0 +1,18 @@
+/**
+ * One line in the transcript for each restore, drawn from its record.
+ *
+ * A notice shown while Pi navigates is wiped by the redraw; an entry is drawn again with the rest, also on resume.
+ */
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { Text } from "@earendil-works/pi-tui";
+import { describeOutcome } from "../core/choices.ts";
+import { customTypes, decodeRecord } from "../core/records.ts";
+
+export function registerTranscript(pi: ExtensionAPI): void {
+	pi.registerEntryRenderer(customTypes.op, (entry, _options, theme) => {
+		const record = decodeRecord(customTypes.op, entry.data);
+		if (record?.kind !== "op" || record.restored === undefined) return undefined;
+		const hint = record.restored.what === "undo" ? "" : " · undo it in /tree";
+		return new Text(theme.fg("dim", `◆ ${describeOutcome(record.restored)}${hint}`), 1, 0);
+	});
+}
