@@ -435,13 +435,16 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 	}
 
 	function inspectOne(path: BytePath, holdsRepository: (folder: BytePath) => boolean): DiskFact {
-		const blockedBy = blockingParent(root, path);
+		const parent = blockingParent(root, path);
+		// A parent that is not there blocks nothing: it will be made.
+		const blockedBy =
+			parent !== undefined && lstatAt(root, parent) !== undefined ? parent : undefined;
 		const repository = [...parentPaths(path).reverse(), path].find(holdsRepository);
 		const about = {
 			...(blockedBy === undefined ? {} : { blockedBy }),
 			...(repository === undefined ? {} : { repository }),
 		};
-		const stats = blockedBy === undefined ? lstatAt(root, path) : undefined;
+		const stats = parent === undefined ? lstatAt(root, path) : undefined;
 		if (stats === undefined) return { kind: "absent", ...about };
 		if (stats.isFile()) return { kind: "file", ...about };
 		if (stats.isSymbolicLink()) return { kind: "link", ...about };

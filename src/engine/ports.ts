@@ -21,6 +21,8 @@ export interface CaptureRequest {
 	readonly isClaimed?: (id: SnapshotId) => boolean;
 	/** Paths whose permission bits are to be recorded: a restore is about to replace or delete them. */
 	readonly modesOf?: readonly BytePath[];
+	/** Paths to look at though they may be ignored: a restore brought them back, so they stay covered. [R5] */
+	readonly also?: readonly BytePath[];
 	readonly signal?: AbortSignal;
 }
 

@@ -61,6 +61,8 @@ export interface RestoreRequest {
 	readonly owner: Owner;
 	/** Only these paths; everything when absent. */
 	readonly only?: ReadonlySet<BytePath>;
+	/** Paths that an interrupted restore may have brought back although they are ignored now. */
+	readonly also?: readonly BytePath[];
 	readonly signal?: AbortSignal;
 }
 
@@ -97,8 +99,12 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 
 	async function preview(request: RestoreRequest): Promise<Preview> {
 		await refuseDuringOperation();
-		const { owner, signal, target, only } = request;
-		const captured = await store.capture({ owner, ...(signal === undefined ? {} : { signal }) });
+		const { owner, signal, target, only, also } = request;
+		const captured = await store.capture({
+			owner,
+			...(also === undefined ? {} : { also }),
+			...(signal === undefined ? {} : { signal }),
+		});
 		const changes = await store.changes(captured.snapshot, target);
 		const paths = changes.map(({ path }) => path);
 		const gone = changes.filter(({ to }) => to === undefined).map(({ path }) => path);
@@ -142,7 +148,8 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			throw error;
 		}
 		// The restore is done and verified; not being able to capture it again takes nothing of that back. [R12]
-		const current = await store.capture({ owner }).then(
+		const also = performed.done.filter(({ kind }) => kind === "write").map(({ path }) => path);
+		const current = await store.capture({ owner, also }).then(
 			({ snapshot }) => snapshot.id,
 			() => undefined,
 		);
@@ -180,7 +187,12 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 						hint: "The files are as the interrupted restore left them",
 					},
 				);
-			const shown = await preview({ target, owner, only: new Set(journal.paths) });
+			const shown = await preview({
+				target,
+				owner,
+				only: new Set(journal.paths),
+				also: journal.paths,
+			});
 			const restored = await perform(await prepare(shown), owner);
 			return {
 				...restored,

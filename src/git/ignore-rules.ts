@@ -10,20 +10,18 @@ import type { Snapshot } from "../core/coverage.ts";
 import {
 	type BytePath,
 	bytePathOf,
-	type ObjectFormat,
 	type ObjectId,
 	parentPath,
 	trustedObjectId,
 } from "../core/ids.ts";
 import { absolutePath } from "../disk/files.ts";
 import type { RunHere } from "./listing.ts";
+import type { Repository } from "./repository.ts";
 import type { ObjectReader } from "./objects.ts";
 import { nulRecords, privateEnv, runGit } from "./run.ts";
 
 export interface IgnoreQuestion {
-	readonly privateDir: string;
-	readonly objectsDir: string;
-	readonly format: ObjectFormat;
+	readonly repository: Repository;
 	readonly snapshot: Snapshot;
 	readonly paths: readonly BytePath[];
 	readonly git: RunHere;
@@ -31,7 +29,8 @@ export interface IgnoreQuestion {
 }
 
 export async function ignoredByRules(question: IgnoreQuestion): Promise<ReadonlySet<BytePath>> {
-	const { privateDir, objectsDir, format, snapshot, paths, git, objects } = question;
+	const { snapshot, paths, git, objects } = question;
+	const { privateDir, objectsDir, format } = question.repository;
 	if (paths.length === 0) return new Set();
 	const scratch = join(privateDir, `scratch-${process.pid}-${randomBytes(4).toString("hex")}`);
 	const tree = join(scratch, "tree");
@@ -55,7 +54,11 @@ export async function ignoredByRules(question: IgnoreQuestion): Promise<Readonly
 		const { stdout } = await runGit({
 			args: ["-c", `core.excludesFile=${excludes}`, "check-ignore", "--no-index", "-z", "--stdin"],
 			cwd: tree,
-			env: privateEnv({ gitDir, workTree: tree, objects: objectsDir }),
+			// check-ignore takes no pathspec magic, not even the wish for none; its paths are literal anyway.
+			env: {
+				...privateEnv({ gitDir, workTree: tree, objects: objectsDir }),
+				GIT_LITERAL_PATHSPECS: "0",
+			},
 			stdin: Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1"),
 			answers: [1], // none is ignored
 		});
@@ -71,10 +74,8 @@ async function ignoreFilesOf(git: RunHere, tree: ObjectId): Promise<Map<BytePath
 	const files = new Map<BytePath, ObjectId>();
 	for (const record of nulRecords(stdout)) {
 		if (!/(^|\/|\t)\.gitignore$/.test(record) || !record.startsWith("100")) continue;
-		const [about = "", path = ""] = [
-			record.slice(0, record.indexOf("\t")),
-			record.slice(record.indexOf("\t") + 1),
-		];
+		const cut = record.indexOf("	");
+		const [about, path] = [record.slice(0, cut), record.slice(cut + 1)];
 		files.set(bytePathOf(path), trustedObjectId(about.split(" ")[2] ?? ""));
 	}
 	return files;

@@ -16,7 +16,7 @@ import { subjects } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
 import { decodeObjectId, type ObjectId, trustedObjectId } from "../core/ids.ts";
 import type { Owner } from "../engine/ports.ts";
-import { commitBytes, emptyTree, zeroId } from "./objects.ts";
+import { commitBytes, emptyTree, type ParsedCommit, parseCommit, zeroId } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
 import { harmless, lineOf, personEnv, runGit } from "./run.ts";
@@ -27,10 +27,25 @@ export const storeRef = "refs/pi-rewind/store";
 const triesMax = 40;
 /** git holds a ref's lock for milliseconds; one this old belongs to a process that died. */
 const staleLockMs = 60_000;
+/** Keep commits that others can have put above one in the moment it takes to see that it must go. */
+const chainMax = 1_000;
+
+/** A keep commit that the ref was moved to. */
+export interface Kept {
+	readonly commit: ObjectId;
+	readonly body: Buffer;
+	/** Where the ref was before. */
+	readonly previous: ObjectId | undefined;
+}
 
 export interface Keepalive {
 	/** Keeps snapshots for an owner. Returns when the ref reaches them. Throws `keepalive-contended`. */
-	keep(snapshots: readonly ObjectId[], owner: Owner, seconds: number): Promise<void>;
+	keep(snapshots: readonly ObjectId[], owner: Owner, seconds: number): Promise<Kept>;
+	/**
+	 * Takes a keep commit out of the chain again: what it keeps turned out not to be whole, and a ref that reaches
+	 * missing objects would make the person's own `git gc` fail.
+	 */
+	withdraw(kept: Kept): Promise<void>;
 	/** Whether the ref reaches this commit now. Reads the history once, then only what is new. */
 	isKept(id: ObjectId): Promise<boolean>;
 	/** Kept snapshots, newest first, at most `max`. */
@@ -96,36 +111,43 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 
 	return {
 		async keep(snapshots, owner, seconds) {
-			if (snapshots.length === 0) return;
 			for (let tries = 0; tries < triesMax; tries++) {
 				tip = await currentTip();
 				// The keep commits' tree must be there as an object, or fsck misses it.
-				if (tip === undefined) await writer.write("tree", [Buffer.alloc(0)]);
-				const [commit] = await writer.write("commit", [
-					commitBytes({
-						tree: emptyTree(repository.format),
-						parents: [...(tip === undefined ? [] : [tip]), ...snapshots],
-						seconds,
-						message: keepMessage(owner),
-					}),
-				]);
-				if (commit === undefined)
-					throw new RewindError("invariant-broken", "BUG [R2]: no keep commit");
+				if (tip === undefined) await writer.write("tree", Buffer.alloc(0));
+				const body = commitBytes({
+					tree: emptyTree(repository.format),
+					parents: [...(tip === undefined ? [] : [tip]), ...snapshots],
+					seconds,
+					message: keepMessage([owner]),
+				});
+				const commit = await writer.write("commit", body);
 				if (await swap(commit, tip)) {
 					// Only when nothing else came between is what we know still all there is.
 					if (reachedFrom === tip) reachedFrom = commit;
 					for (const id of [commit, ...snapshots]) reached.add(id);
+					const previous = tip;
 					tip = commit;
-					return;
+					return { commit, body, previous };
 				}
-				await removeStaleRefLock();
-				await new Promise((done) => setTimeout(done, Math.random() * 10 * Math.min(tries + 1, 10)));
+				await pauseAfterLoss(tries);
 			}
-			throw new RewindError(
-				"keepalive-contended",
-				`${storeRef} could not be moved: other processes keep moving it`,
-				{ hint: "This point was not recorded; the next one tries again" },
-			);
+			throw contended();
+		},
+		async withdraw(kept) {
+			for (let tries = 0; tries < triesMax; tries++) {
+				const now = await currentTip();
+				const above = await chainDownTo(now, kept.commit);
+				// Not in the chain any more: a sweep was faster.
+				if (now === undefined || above === undefined) return;
+				const next = await rebuilt(above, kept.previous);
+				const swapped = next === undefined ? await deleteRef(now) : await swap(next, now);
+				reached.clear();
+				reachedFrom = undefined;
+				if (swapped) return;
+				await pauseAfterLoss(tries);
+			}
+			throw contended();
 		},
 		async isKept(id) {
 			if (reached.has(id) && (await currentTip()) === reachedFrom) return true;
@@ -158,6 +180,54 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 		},
 	};
 
+	/** Keep commits from `tip` down to `end`, `end` left out; absent when `end` is not below `tip`. */
+	async function chainDownTo(
+		from: ObjectId | undefined,
+		end: ObjectId,
+	): Promise<ParsedCommit[] | undefined> {
+		const above: ParsedCommit[] = [];
+		for (let at = from; at !== undefined && above.length < chainMax;) {
+			if (at === end) return above;
+			const { code, stdout } = await runGit({ ...git("cat-file", "commit", at), answers: [128] });
+			const commit = code === 0 ? parseCommit(stdout) : undefined;
+			if (commit === undefined) return undefined;
+			above.push(commit);
+			at = commit.parents[0];
+		}
+		return undefined;
+	}
+
+	/** The keep commits that others put above a withdrawn one, as one on the commit before it. */
+	async function rebuilt(
+		above: readonly ParsedCommit[],
+		previous: ObjectId | undefined,
+	): Promise<ObjectId | undefined> {
+		if (above.length === 0) return previous;
+		const body = commitBytes({
+			tree: emptyTree(repository.format),
+			parents: [
+				...(previous === undefined ? [] : [previous]),
+				...above.flatMap(({ parents }) => parents.slice(1)),
+			],
+			seconds: 0,
+			message: keepMessage(above.flatMap(({ message }) => ownersIn(message))),
+		});
+		return writer.write("commit", body);
+	}
+
+	async function deleteRef(old: ObjectId): Promise<boolean> {
+		const { code } = await runGit({
+			...git("update-ref", "--no-deref", "-d", storeRef, old),
+			answers: [1, 128],
+		});
+		return code === 0;
+	}
+
+	async function pauseAfterLoss(tries: number): Promise<void> {
+		await removeStaleRefLock();
+		await new Promise((done) => setTimeout(done, Math.random() * 10 * Math.min(tries + 1, 10)));
+	}
+
 	/** All commits that `from` reaches and `known` does not; absent when `known` is no ancestor of it any more. */
 	async function listReached(
 		from: ObjectId,
@@ -177,9 +247,28 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 	}
 }
 
-/** Trailers, so that `git log` and a sweep read them alike. */
-function keepMessage(owner: Owner): string {
-	const line = (text: string): string => text.replace(/[\r\n]/g, " ");
-	const file = owner.sessionFile === undefined ? "" : `Session-File: ${line(owner.sessionFile)}\n`;
-	return `${subjects.keep}\n\nSession: ${line(owner.sessionId)}\n${file}`;
+/** Trailers, so that `git log` and a sweep read them alike: a `Session` and, where there is one, its file after it. */
+function keepMessage(owners: readonly Owner[]): string {
+	const trailers = owners.map(({ sessionId, sessionFile }) => {
+		const file = sessionFile === undefined ? "" : `Session-File: ${oneLine(sessionFile)}\n`;
+		return `Session: ${oneLine(sessionId)}\n${file}`;
+	});
+	return `${subjects.keep}\n\n${trailers.join("")}`;
 }
+
+const oneLine = (text: string): string => text.replace(/[\r\n]/g, " ");
+
+/** The owners that a keep commit's message names. */
+function ownersIn(message: string): Owner[] {
+	return [...message.matchAll(/^Session: (.*)$(?:\nSession-File: (.*)$)?/gm)].map(
+		([, sessionId = "", sessionFile]) =>
+			sessionFile === undefined ? { sessionId } : { sessionId, sessionFile },
+	);
+}
+
+const contended = (): RewindError =>
+	new RewindError(
+		"keepalive-contended",
+		`${storeRef} could not be moved: other processes keep moving it`,
+		{ hint: "This point was not recorded; the next one tries again" },
+	);

@@ -7,8 +7,8 @@ import { hashObject } from "./objects.ts";
 import { lineOf, runGit } from "./run.ts";
 
 export interface ObjectWriter {
-	/** Makes objects durable in the repository's object store; ids in the order of the bodies. */
-	write(type: "blob" | "tree" | "commit", bodies: readonly Buffer[]): Promise<ObjectId[]>;
+	/** Makes an object durable in the repository's object store. One that is there already is freshened. */
+	write(type: "blob" | "tree" | "commit", content: Buffer): Promise<ObjectId>;
 	/** An id that git printed; throws `git-failed` for anything else. */
 	trusted(text: string): ObjectId;
 }
@@ -18,23 +18,19 @@ export function createObjectWriter(
 	cwd: string,
 	env: NodeJS.ProcessEnv,
 ): ObjectWriter {
-	const writer: ObjectWriter = {
-		async write(type, bodies) {
-			const ids: ObjectId[] = [];
-			for (const stdin of bodies) {
-				const args = ["hash-object", "-w", "-t", type, "--no-filters", "--stdin"];
-				const id = writer.trusted(lineOf((await runGit({ args, cwd, env, stdin })).stdout));
-				if (id !== hashObject(format, type, stdin))
-					throw new RewindError("git-failed", `git wrote another ${type} than it was given`);
-				ids.push(id);
-			}
-			return ids;
+	function trusted(text: string): ObjectId {
+		const id = decodeObjectId(text, format);
+		if (id !== undefined) return id;
+		throw new RewindError("git-failed", `git printed no ${format} object id`, { data: { text } });
+	}
+
+	return {
+		async write(type, content) {
+			const args = ["hash-object", "-w", "-t", type, "--no-filters", "--stdin"];
+			const id = trusted(lineOf((await runGit({ args, cwd, env, stdin: content })).stdout));
+			if (id === hashObject(format, type, content)) return id;
+			throw new RewindError("git-failed", `git wrote another ${type} than it was given`);
 		},
-		trusted(text) {
-			const id = decodeObjectId(text, format);
-			if (id !== undefined) return id;
-			throw new RewindError("git-failed", `git printed no ${format} object id`, { data: { text } });
-		},
+		trusted,
 	};
-	return writer;
 }

@@ -21,6 +21,8 @@ import type { ObjectId } from "../core/ids.ts";
 import { decodeObjectId } from "../core/ids.ts";
 import type { Repository } from "./repository.ts";
 
+const unbornHead = "ref: refs/heads/none\n";
+
 export type Scope = "all" | "tracked";
 
 export interface PrivateDir {
@@ -30,6 +32,8 @@ export interface PrivateDir {
 	/** The snapshot that the index stands for; absent before the first one. */
 	readHead(): Promise<ObjectId | undefined>;
 	writeHead(id: ObjectId): Promise<void>;
+	/** Back to before the first snapshot. */
+	forgetHead(): Promise<void>;
 	/** Forgets the index and all that was learned from it; the next capture hashes everything. */
 	reset(): Promise<void>;
 }
@@ -88,13 +92,14 @@ export async function openPrivateDir(repository: Repository, scope: Scope): Prom
 			return decodeObjectId(text.trim(), repository.format);
 		},
 		writeHead: (id) => writeAtomic(headFile, `${id}\n`),
+		forgetHead: () => writeAtomic(headFile, unbornHead),
 		async reset() {
 			for (const name of ["index", "index.lock", "young"])
 				await rm(join(gitDir, name), { force: true });
 		},
 	};
 	// Without a valid HEAD git does not take the folder for a git dir. Unborn: no snapshot yet.
-	if ((await dir.readHead()) === undefined) await writeAtomic(headFile, "ref: refs/heads/none\n");
+	if ((await dir.readHead()) === undefined) await dir.forgetHead();
 	return dir;
 }
 

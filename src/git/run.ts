@@ -193,7 +193,7 @@ export function killGroup(child: ChildProcess): void {
 const verb = (args: readonly string[]): string => {
 	for (let i = 0; i < args.length; i++) {
 		const word = args[i] ?? "";
-		if (word === "-c") i++;
+		if (word === "-c" || word === "--git-dir" || word === "--work-tree") i++;
 		else if (!word.startsWith("-")) return word;
 	}
 	return "";

@@ -163,8 +163,10 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		live?.recorder.turnEnds(event.message, event.messageEntryId);
 	});
 	pi.on("agent_end", () => live?.recorder.runEnds());
-	pi.on("agent_settled", () => {
+	pi.on("agent_settled", async () => {
 		running = false;
+		// The run is over, nobody waits for a next turn: who sees it settled finds it recorded.
+		await live?.recorder.settled();
 	});
 	pi.on("session_compact", () => {
 		// The event can name an older compaction with the same text; the branch's newest is the one just made.

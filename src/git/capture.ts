@@ -1,0 +1,379 @@
+/**
+ * The order of a capture.
+ *
+ *   lock ▸ rules ▸ list ▸ classify ▸ stage ▸ write-tree ▸ coverage ▸ commit ▸ keep ▸ verify ▸ private HEAD
+ *
+ * Invariants: [R2] durable, then kept, then returned (and only then recorded). [R6] the person's index, HEAD and refs
+ * are read, never written. [R7] what is not covered is in the snapshot's coverage. [R11] an equal state is the same
+ * snapshot; only the one that the private HEAD names is reused, and sweeps always keep that one.
+ *
+ * Limit: a file is captured in some state that it had during the capture; two files may be of different moments.
+ */
+import { copyFile, rm, stat, statfs, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
+import { notCoveredIndex } from "../core/coverage.ts";
+import { isRewindError, RewindError } from "../core/errors.ts";
+import { type BytePath, bytePathOf, type ObjectId, shortId } from "../core/ids.ts";
+import { lstatAt } from "../disk/files.ts";
+import { acquireLock } from "../disk/process-lock.ts";
+import type { Captured, CaptureRequest, Owner } from "../engine/ports.ts";
+import { type Classified, classify, isOwn, type OwnPaths, overTurnLimit } from "./classify.ts";
+import { headPosition } from "./head.ts";
+import type { Keepalive } from "./keepalive.ts";
+import { listChanges, listFolders, listIndex, type RunHere, runIn } from "./listing.ts";
+import { emptyTree } from "./objects.ts";
+import type { ObjectWriter } from "./object-writer.ts";
+import type { PersonIndex } from "./person-index.ts";
+import type { PrivateDir, Scope } from "./private-dir.ts";
+import { gitDirNamedBy, type Repository } from "./repository.ts";
+import type { Rules } from "./rules.ts";
+import { lineOf } from "./run.ts";
+import type { SnapshotDraft, SnapshotWriter } from "./snapshot-writer.ts";
+import { type StageResult, stagePaths } from "./stage-paths.ts";
+import { loadYoung, saveYoung, touchedYoung, youngOf } from "./young.ts";
+
+export interface CaptureDeps {
+	readonly repository: Repository;
+	readonly dir: PrivateDir;
+	/** Environment of the private git dir. */
+	readonly env: NodeJS.ProcessEnv;
+	readonly person: RunHere;
+	readonly personIndex: PersonIndex;
+	readonly rules: Rules;
+	readonly writer: ObjectWriter;
+	readonly snapshotWriter: SnapshotWriter;
+	readonly keepalive: Keepalive;
+	readonly readSnapshot: (id: ObjectId) => Promise<Snapshot | undefined>;
+	readonly scope: Scope;
+	readonly own: OwnPaths;
+	readonly maxFileBytes: number;
+	/** Milliseconds since the epoch. */
+	readonly now: () => number;
+}
+
+/** How long a capture waits for another process's; then it works on a copy of the index. */
+const lockWaitMs = 4_000;
+/** Free disk space, beyond what is about to be written, below which nothing is captured. */
+const freeBytesMin = 32 * 1024 * 1024;
+/** Files whose permission bits differ are all listed up to here; beyond it, only those that are stricter. */
+const modesMax = 20_000;
+/** Kept snapshots tried, newest first, for an index to start again from. */
+const rebuildCandidatesMax = 50;
+
+/** Gives the function that captures once; callers see to it that captures do not overlap within this process. */
+export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => Promise<Captured> {
+	const { repository, dir, env, writer, keepalive, personIndex } = deps;
+	const { root, format } = repository;
+	/** The snapshot that the private HEAD names, as last read. */
+	let last: Snapshot | undefined;
+	/** `session snapshot`: whom this process has seen to be an owner of what. */
+	const claimed = new Set<string>();
+
+	async function capture(request: CaptureRequest): Promise<Captured> {
+		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
+		const copy = release === undefined ? await copyIndex() : undefined;
+		try {
+			// Only the holder of the lock may do this: nobody else works on this index now.
+			if (copy === undefined) await rm(join(dir.gitDir, "index.lock"), { force: true });
+			return await captureOrRebuild(request, copy);
+		} finally {
+			if (copy !== undefined) await rm(copy, { force: true });
+			await release?.();
+		}
+	}
+
+	/** An unexplained failure of git on our own index is answered once: by a new index. [R1] */
+	async function captureOrRebuild(
+		request: CaptureRequest,
+		copy: string | undefined,
+	): Promise<Captured> {
+		try {
+			return await captureOnce(request, copy);
+		} catch (error) {
+			if (!isRewindError(error) || copy !== undefined) throw error;
+			if (error.code !== "git-failed" && error.code !== "object-missing") throw error;
+			await assertRootIsThere(error);
+			await rebuildIndex();
+			return captureOnce(request, copy);
+		}
+	}
+
+	/** git compares a file's times with the index's own: a copy must not look younger. */
+	async function copyIndex(): Promise<string> {
+		const from = join(dir.gitDir, "index");
+		const to = join(dir.gitDir, `index.${process.pid}`);
+		try {
+			const { atimeMs, mtimeMs } = await stat(from);
+			await copyFile(from, to);
+			// Rounded down: an index that looks older than it is makes git look again, never less.
+			await utimes(to, Math.floor(atimeMs / 1000), Math.floor(mtimeMs / 1000));
+		} catch {
+			// No index yet: this capture starts an empty one of its own.
+		}
+		return to;
+	}
+
+	/** Starts again from this worktree's newest kept snapshot that is whole, so that nothing leaves the scope. */
+	async function rebuildIndex(): Promise<void> {
+		const head = await dir.readHead();
+		await dir.reset();
+		last = undefined;
+		const candidates = [
+			...(head === undefined ? [] : [head]),
+			...(await keepalive.newest(rebuildCandidatesMax).catch(() => [])),
+		];
+		for (const id of candidates) {
+			try {
+				const snapshot = await deps.readSnapshot(id);
+				if (snapshot?.head?.worktree !== dir.worktreeId || !(await keepalive.isKept(id))) continue;
+				await runIn(root, env)(["read-tree", snapshot.tree]);
+				await dir.writeHead(id);
+				return;
+			} catch {
+				// Something of it is gone: an older one may be whole; without any, all is hashed anew.
+				await dir.reset();
+			}
+		}
+		await dir.forgetHead();
+	}
+
+	async function assertRootIsThere(cause: unknown): Promise<void> {
+		if ((await gitDirNamedBy(root)) === repository.gitDir) return;
+		throw new RewindError(
+			"root-vanished",
+			"The working tree is not there any more, or its .git leads elsewhere",
+			{ hint: "No point was taken; earlier points are kept", cause },
+		);
+	}
+
+	async function captureOnce(request: CaptureRequest, copy: string | undefined): Promise<Captured> {
+		const { signal } = request;
+		const git = runIn(root, copy === undefined ? env : { ...env, GIT_INDEX_FILE: copy });
+		const startedAt = deps.now();
+		await readLast();
+		const rules = await deps.rules.read();
+		const [listing, news, young, position] = await Promise.all([
+			listChanges(git, deps.scope === "all", signal),
+			personIndex.news(git),
+			loadYoung(dir.gitDir),
+			headPosition(repository, deps.person),
+		]);
+		const touched = touchedYoung(young, root, new Set(listing.changed));
+		const nested = listing.folders.filter(holdsRepository);
+		const plainFolders = listing.folders.filter((folder) => !holdsRepository(folder));
+		const candidates = new Set([
+			...listing.changed,
+			...listing.untracked,
+			...nested,
+			...(await listFolders(git, plainFolders, signal)),
+			...touched,
+			...news.add,
+			...(request.also ?? []),
+			// Once off the index, a special file is in no listing any more; it stays named while it is there.
+			...pathsNamed(last, "special-file"),
+		]);
+		const found = await limitTurn(await classifyAll(candidates));
+		await assertSpace(found);
+		// Taken off first, a path is hashed again whatever its times say.
+		const again = [...touched].filter((path) => found.signatures.has(path));
+		const drop = [
+			...found.drop,
+			...again,
+			...news.remove,
+			...(await insideNewRepositories(git, found)),
+		];
+		const staged = await stagePaths(git, found.stage, drop, signal);
+		const tree = await writeTree(git, staged, listing.indexAhead);
+		const draft: SnapshotDraft = {
+			tree,
+			head: { v: 1, worktree: dir.worktreeId, scope: deps.scope, takenAt: startedAt, ...position },
+			coverage: coverageOf(found, listing.unreadable, staged, request.modesOf ?? []),
+			rules,
+			before: last,
+			owner: request.owner,
+		};
+		const captured = await reuseOrWrite(draft, request, copy === undefined);
+		if (copy === undefined)
+			await saveYoung(dir.gitDir, youngOf(found.signatures, young, startedAt));
+		return captured;
+	}
+
+	const holdsRepository = (folder: BytePath): boolean =>
+		lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
+
+	/** Another process may have captured since: the private HEAD says which snapshot the index stands for. */
+	async function readLast(): Promise<void> {
+		const head = await dir.readHead();
+		if (head === last?.id) return;
+		last = head === undefined ? undefined : await deps.readSnapshot(head);
+		if (last === undefined && head !== undefined)
+			throw new RewindError("object-missing", `The last snapshot, ${shortId(head)}, is gone`);
+	}
+
+	/** A large file that the person committed costs nothing: its very bytes are in the repository. */
+	async function classifyAll(candidates: ReadonlySet<BytePath>): Promise<Classified> {
+		const known = new Set<BytePath>();
+		const input = {
+			root,
+			own: deps.own,
+			maxFileBytes: deps.maxFileBytes,
+			isSparse: personIndex.isSparse,
+			isKnownContent: (path: BytePath) => known.has(path),
+		};
+		const first = classify(candidates, input);
+		for (const { path, reason } of first.notCovered)
+			if (reason === "too-large" && (await isInRepository(path))) known.add(path);
+		return known.size === 0 ? first : classify(candidates, input);
+	}
+
+	async function isInRepository(path: BytePath): Promise<boolean> {
+		// One path a line: a name with a newline in it cannot be asked for.
+		if (path.includes("\n") || !(await personIndex.tracked()).has(path)) return false;
+		const git = runIn(root, env);
+		const stdin = Buffer.from(`${path}\n`, "latin1");
+		const { stdout } = await git(["hash-object", "--no-filters", "--stdin-paths"], { stdin });
+		const { code } = await git(["cat-file", "-e", writer.trusted(lineOf(stdout))], {
+			answers: [1, 128],
+		});
+		return code === 0;
+	}
+
+	async function limitTurn(found: Classified): Promise<Classified> {
+		if (overTurnLimit(found.sizes, () => false).size === 0) return found;
+		const tracked = await personIndex.tracked();
+		const over = overTurnLimit(found.sizes, (path) => tracked.has(path));
+		const named = [...over].map((path): NotCovered => ({
+			path,
+			reason: "turn-limit",
+			size: found.sizes.get(path) ?? 0,
+		}));
+		return {
+			...found,
+			stage: found.stage.filter((path) => !over.has(path)),
+			drop: [...found.drop, ...over],
+			notCovered: [...found.notCovered, ...named],
+		};
+	}
+
+	/** A folder with captured files that became another repository: what the index has of it goes. */
+	async function insideNewRepositories(git: RunHere, found: Classified): Promise<BytePath[]> {
+		if (found.repositories.size === 0 || last === undefined) return [];
+		const known = new Set<string>(pathsNamed(last, "nested-repository"));
+		const fresh = [...found.repositories].filter((path) => !known.has(`${path}/`));
+		if (fresh.length === 0) return [];
+		const isInside = notCoveredIndex(fresh.map((path) => ({ path, reason: "nested-repository" })));
+		return (await listIndex(git)).filter((path) => isInside(path) !== undefined);
+	}
+
+	async function assertSpace(found: Classified): Promise<void> {
+		let bytes = 0;
+		for (const size of found.sizes.values()) bytes += size;
+		if (bytes < freeBytesMin) return; // git itself says when even that does not fit
+		const { bavail, bsize } = await statfs(repository.objectsDir);
+		if (bavail * bsize > bytes + freeBytesMin) return;
+		throw new RewindError("no-space", "Not enough free disk space for a snapshot", {
+			hint: "No files were changed; free some space",
+		});
+	}
+
+	async function writeTree(
+		git: RunHere,
+		staged: StageResult,
+		indexAhead: boolean,
+	): Promise<ObjectId> {
+		if (!staged.changedIndex && !indexAhead && last !== undefined) return last.tree;
+		const tree = writer.trusted(lineOf((await git(["write-tree"])).stdout));
+		const empty = emptyTree(format);
+		// An unmounted or vanished working tree looks like one whose files were all deleted.
+		if (tree === empty && last !== undefined && last.tree !== empty)
+			await assertRootIsThere(undefined);
+		return tree;
+	}
+
+	function coverageOf(
+		found: Classified,
+		unreadable: readonly BytePath[],
+		staged: StageResult,
+		modesOf: readonly BytePath[],
+	): CoverageLists {
+		const notCovered = new Map<string, NotCovered>();
+		for (const path of personIndex.sparse())
+			notCovered.set(path, { path: bytePathOf(path), reason: "sparse" });
+		for (const path of unreadable)
+			if (!isOwn(deps.own, path)) notCovered.set(path, { path, reason: "unreadable" });
+		for (const item of [...found.notCovered, ...staged.failed]) notCovered.set(item.path, item);
+		return { notCovered: [...notCovered.values()], ...bitsOf(found, staged, modesOf) };
+	}
+
+	/** The last snapshot's bits, brought up to date for what was staged or asked for. */
+	function bitsOf(
+		found: Classified,
+		staged: StageResult,
+		modesOf: readonly BytePath[],
+	): Pick<CoverageLists, "umask" | "modes"> {
+		const umask = process.umask();
+		const modes = new Map(last?.coverage.umask === umask ? last.coverage.modes : []);
+		for (const path of [...found.stage, ...found.drop]) modes.delete(path);
+		const failed = new Set(staged.failed.map(({ path }) => path));
+		for (const [path, bits] of [...found.bits, ...readBits(modesOf)]) {
+			if (failed.has(path)) continue;
+			const usual = ((bits & 0o100) !== 0 ? 0o777 : 0o666) & ~umask;
+			if (bits === usual) modes.delete(path);
+			else modes.set(path, bits);
+		}
+		if (modes.size > modesMax)
+			for (const [path, bits] of modes) if ((0o644 & ~bits) === 0) modes.delete(path);
+		return { umask, modes };
+	}
+
+	function readBits(paths: readonly BytePath[]): Map<BytePath, number> {
+		const bits = new Map<BytePath, number>();
+		for (const path of paths) {
+			const stats = lstatAt(root, path);
+			if (stats?.isFile() === true) bits.set(path, Number(stats.mode) & 0o777);
+		}
+		return bits;
+	}
+
+	async function reuseOrWrite(
+		draft: SnapshotDraft,
+		request: CaptureRequest,
+		ownsIndex: boolean,
+	): Promise<Captured> {
+		const { notCovered } = draft.coverage;
+		if (
+			last !== undefined &&
+			deps.snapshotWriter.equalsBefore(draft) &&
+			(await keepalive.isKept(last.id))
+		) {
+			await claim(last.id, request, draft);
+			return { snapshot: last, reused: true, notCovered };
+		}
+		const snapshot = await deps.snapshotWriter.write(draft);
+		claimed.add(claimKey(request.owner, snapshot.id));
+		if (ownsIndex) {
+			await dir.writeHead(snapshot.id);
+			last = snapshot;
+		}
+		return { snapshot, reused: false, notCovered };
+	}
+
+	/** Owners are a set: a session that takes over a snapshot says so once, or a sweep of the other could drop it. */
+	async function claim(id: ObjectId, request: CaptureRequest, draft: SnapshotDraft): Promise<void> {
+		const key = claimKey(request.owner, id);
+		if (claimed.has(key)) return;
+		if (request.isClaimed?.(id) !== true)
+			await keepalive.keep([id], request.owner, Math.floor(draft.head.takenAt / 1000));
+		claimed.add(key);
+	}
+
+	return capture;
+}
+
+const claimKey = (owner: Owner, id: ObjectId): string => `${owner.sessionId} ${id}`;
+
+const pathsNamed = (snapshot: Snapshot | undefined, why: NotCovered["reason"]): BytePath[] =>
+	(snapshot?.coverage.notCovered ?? [])
+		.filter(({ reason }) => reason === why)
+		.map(({ path }) => path);

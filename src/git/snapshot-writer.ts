@@ -1,0 +1,186 @@
+/**
+ * Writes a snapshot commit with its coverage, keeps it, and makes sure that all of it is there.
+ *
+ * Invariants: [R2] when `write` returns, the snapshot is durable and kept. A keep commit never stays on the ref with
+ * something missing below it: the person's own `git gc` would fail from then on.
+ */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import {
+	type CoverageLists,
+	encodeCoverageLists,
+	encodeSnapshotMessage,
+	type IgnoreRules,
+	type Snapshot,
+	type SnapshotHead,
+	subjects,
+} from "../core/coverage.ts";
+import { RewindError } from "../core/errors.ts";
+import type { ObjectId } from "../core/ids.ts";
+import type { Owner } from "../engine/ports.ts";
+import type { Keepalive, Kept } from "./keepalive.ts";
+import type { RunHere } from "./listing.ts";
+import { commitBytes, emptyTree, hashObject, treeBytes } from "./objects.ts";
+import type { ObjectWriter } from "./object-writer.ts";
+import type { Repository } from "./repository.ts";
+import { nulRecords } from "./run.ts";
+
+export interface SnapshotDraft {
+	readonly tree: ObjectId;
+	readonly head: SnapshotHead;
+	readonly coverage: CoverageLists;
+	readonly rules: IgnoreRules;
+	/** The snapshot before it: equal coverage is not written again, and only what differs from it is checked. */
+	readonly before: Snapshot | undefined;
+	readonly owner: Owner;
+}
+
+/** How long a `git gc` that runs beside us is waited for before what was written is looked at once more. */
+const gcWaitMs = 60_000;
+const gcPollMs = 100;
+
+export interface SnapshotWriter {
+	/** Throws `object-missing` when objects were pruned meanwhile; nothing is kept then. */
+	write(draft: SnapshotDraft): Promise<Snapshot>;
+	/** Whether `draft` is the very state of the snapshot before it. [R11] */
+	equalsBefore(draft: SnapshotDraft): boolean;
+}
+
+type Body = readonly [type: "blob" | "tree" | "commit", content: Buffer];
+
+export function createSnapshotWriter(
+	repository: Repository,
+	git: RunHere,
+	writer: ObjectWriter,
+	keepalive: Keepalive,
+): SnapshotWriter {
+	const { format } = repository;
+	const idOf = ([type, content]: Body): ObjectId => hashObject(format, type, content);
+
+	/** The objects of a coverage commit, in the order to write them; the commit last. */
+	function coverageBodies(draft: SnapshotDraft): readonly [...Body[], Body] {
+		const lists: Body = ["blob", Buffer.from(encodeCoverageLists(draft.coverage))];
+		const { excludesFile, infoExclude } = draft.rules;
+		const entries = [
+			{ name: "coverage.json", id: idOf(lists) },
+			...(excludesFile === undefined ? [] : [{ name: "excludes-file", id: excludesFile }]),
+			...(infoExclude === undefined ? [] : [{ name: "info-exclude", id: infoExclude }]),
+		];
+		const tree: Body = ["tree", treeBytes(entries)];
+		const message = `${subjects.coverage}\n`;
+		// No date: equal coverage is one object. [R11]
+		const commit = commitBytes({ tree: idOf(tree), parents: [], seconds: 0, message });
+		return [lists, tree, ["commit", commit]];
+	}
+
+	function snapshotBodies(draft: SnapshotDraft): {
+		bodies: readonly Body[];
+		id: ObjectId;
+		coverageId: ObjectId;
+	} {
+		const known = sameCoverage(draft) ? draft.before?.coverageId : undefined;
+		const coverage = known === undefined ? coverageBodies(draft) : [];
+		const last = coverage.at(-1);
+		const coverageId = known ?? (last === undefined ? undefined : idOf(last));
+		if (coverageId === undefined)
+			throw new RewindError("invariant-broken", "BUG [R7]: no coverage");
+		const content = commitBytes({
+			tree: draft.tree,
+			parents: [coverageId],
+			seconds: Math.floor(draft.head.takenAt / 1000),
+			message: encodeSnapshotMessage(draft.head),
+		});
+		const commit: Body = ["commit", content];
+		return { bodies: [...coverage, commit], id: idOf(commit), coverageId };
+	}
+
+	/** Every object that `draft` adds to the snapshot before it. */
+	async function newContent({ tree, before, rules }: SnapshotDraft): Promise<Set<ObjectId>> {
+		const ids = new Set([tree]);
+		for (const id of [rules.excludesFile, rules.infoExclude]) if (id !== undefined) ids.add(id);
+		const from = before?.tree ?? emptyTree(format);
+		if (from === tree) return ids;
+		const { stdout } = await git([
+			"diff-tree",
+			"-r",
+			"-t",
+			"-z",
+			"--no-renames",
+			"--no-abbrev",
+			from,
+			tree,
+		]);
+		for (const record of nulRecords(stdout)) {
+			if (!record.startsWith(":")) continue;
+			const [, mode, , id] = record.split(" ");
+			if (id !== undefined && mode !== "000000" && mode !== "160000") ids.add(writer.trusted(id));
+		}
+		return ids;
+	}
+
+	async function missingOf(ids: Iterable<ObjectId>): Promise<string[]> {
+		const { stdout } = await git(["cat-file", "--batch-check"], {
+			stdin: `${[...ids].join("\n")}\n`,
+		});
+		return [...stdout.toString("latin1").matchAll(/^(\S+) missing$/gm)].map(([, id = ""]) => id);
+	}
+
+	const gcRuns = (): Promise<boolean> =>
+		stat(join(repository.commonDir, "gc.pid")).then(
+			({ mtimeMs }) => Date.now() - mtimeMs < gcWaitMs,
+			() => false,
+		);
+
+	/**
+	 * A `git gc --prune=now` between writing and keeping takes what it saw unreachable. What we hold in memory is
+	 * written again; content of files is not, so then the keep commit goes and the capture starts over.
+	 */
+	async function ensureWhole(
+		draft: SnapshotDraft,
+		bodies: readonly Body[],
+		kept: Kept,
+	): Promise<void> {
+		const content = await newContent(draft).catch(() => undefined);
+		const ours = new Map(
+			[...bodies, ["commit", kept.body] as const].map((body) => [idOf(body), body]),
+		);
+		for (const end = performance.now() + gcWaitMs; content !== undefined;) {
+			const running = await gcRuns();
+			const missing = await missingOf([...ours.keys(), ...content]);
+			for (const body of ours.values())
+				if (missing.includes(idOf(body))) await writer.write(...body);
+			if (missing.some((id) => content.has(writer.trusted(id)))) break;
+			if (!running || performance.now() > end) return;
+			await new Promise((resolve) => setTimeout(resolve, gcPollMs));
+		}
+		await keepalive.withdraw(kept);
+		throw new RewindError(
+			"object-missing",
+			"Objects of the new snapshot were pruned while it was taken",
+		);
+	}
+
+	const sameCoverage = ({ before, coverage, rules }: SnapshotDraft): boolean =>
+		before?.coverageId !== undefined &&
+		before.rules.infoExclude === rules.infoExclude &&
+		before.rules.excludesFile === rules.excludesFile &&
+		encodeCoverageLists(before.coverage) === encodeCoverageLists(coverage);
+
+	return {
+		equalsBefore: (draft) =>
+			draft.before !== undefined &&
+			draft.before.tree === draft.tree &&
+			draft.before.head?.head === draft.head.head &&
+			draft.before.head?.branch === draft.head.branch &&
+			draft.before.head?.worktree === draft.head.worktree &&
+			sameCoverage(draft),
+		async write(draft) {
+			const { bodies, id, coverageId } = snapshotBodies(draft);
+			for (const body of bodies) await writer.write(...body);
+			const kept = await keepalive.keep([id], draft.owner, Math.floor(draft.head.takenAt / 1000));
+			await ensureWhole(draft, bodies, kept);
+			const { tree, head, coverage, rules } = draft;
+			return { id, tree, head, coverageId, coverage, rules };
+		},
+	};
+}
