@@ -37,8 +37,10 @@ export interface RestoreOffer {
 	readonly skips: readonly Skip[];
 	/** Paths that it would revert although they changed after the last boundary: by hand, or by another session. */
 	readonly changedSince: readonly BytePath[];
-	readonly then: Position;
-	readonly now: Position;
+	/** Where HEAD was when the point was taken. */
+	readonly taken: Position;
+	/** Where it is. */
+	readonly standing: Position;
 	/** Commits that HEAD has and the point's HEAD has not; absent when unknown. */
 	readonly commitsSince?: number;
 	readonly notCovered: readonly NotCovered[];
@@ -133,10 +135,10 @@ export function describeCounts({ changed, added, deleted }: Counts): string {
 	return parts.length > 0 ? parts.join(", ") : "nothing to change";
 }
 
-function describeMove({ then, now, commitsSince }: RestoreOffer): string | undefined {
-	if (then.head === now.head && then.branch === now.branch) return undefined;
-	if (then.branch !== now.branch)
-		return `That point was taken on ${positionName(then)}, you are on ${positionName(now)}; HEAD stays`;
+function describeMove({ taken, standing, commitsSince }: RestoreOffer): string | undefined {
+	if (taken.head === standing.head && taken.branch === standing.branch) return undefined;
+	if (taken.branch !== standing.branch)
+		return `That point was taken on ${positionName(taken)}, you are on ${positionName(standing)}; HEAD stays`;
 	const count =
 		commitsSince === undefined || commitsSince === 0 ? "" : ` (${plural(commitsSince, "commit")})`;
 	return `HEAD moved since that point${count}; it stays where it is`;

@@ -127,8 +127,8 @@ export function decodeSnapshotMessage(message: string): SnapshotHead | undefined
 export function encodeCoverageLists(lists: CoverageLists): string {
 	const notCovered = lists.notCovered
 		.map(({ path, reason, size }) => (size === undefined ? [path, reason] : [path, reason, size]))
-		.sort(byFirst);
-	return `${JSON.stringify({ v: 1, umask: lists.umask, notCovered, modes: [...lists.modes].sort(byFirst) })}\n`;
+		.toSorted(byFirst);
+	return `${JSON.stringify({ v: 1, umask: lists.umask, notCovered, modes: [...lists.modes].toSorted(byFirst) })}\n`;
 }
 
 /** Absent when the bytes are not a list of version 1: then nothing is known to be covered. */

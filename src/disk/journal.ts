@@ -27,7 +27,7 @@ export async function writeJournal(
 export async function readInterrupted(privateDir: string): Promise<Interrupted[]> {
 	const names = await readdir(privateDir).catch(() => []);
 	const found: Interrupted[] = [];
-	for (const name of names.filter((each) => /^journal-[\w-]+\.json$/.test(each)).sort()) {
+	for (const name of names.filter((each) => /^journal-[\w-]+\.json$/.test(each)).toSorted()) {
 		const file = join(privateDir, name);
 		const journal = decodeJournal(await readFile(file, "utf8").catch(() => ""));
 		if (journal !== undefined && !(await isAlive(journal))) found.push({ file, journal });

@@ -10,7 +10,7 @@ import { accessSync, type BigIntStats, constants, lstatSync } from "node:fs";
 import type { NotCovered, NotCoveredReason } from "../core/coverage.ts";
 import { type BytePath, bytePathOf, isWithin, parentPaths } from "../core/ids.ts";
 import { absolutePath } from "../disk/files.ts";
-import { stagePrefix } from "../disk/worktree.ts";
+import { stagePrefix } from "../disk/stage.ts";
 
 /** Paths of ours and of Pi's inside the working tree, relative to it. */
 export interface OwnPaths {
@@ -102,7 +102,7 @@ export function classify(candidates: Iterable<BytePath>, input: ClassifyInput): 
 			drop.push(path);
 			continue;
 		}
-		const repository = [...parentPaths(path), path].reverse().find(holdsRepository);
+		const repository = [...parentPaths(path), path].toReversed().find(holdsRepository);
 		if (repository !== undefined) {
 			repositories.add(repository);
 			leaveOut(bytePathOf(`${repository}/`), "nested-repository");
@@ -188,7 +188,7 @@ export function overTurnLimit(
 	for (const size of sizes.values()) bytes += size;
 	let files = sizes.size;
 	if (bytes <= limits.bytes && files <= limits.files) return over;
-	const free = [...sizes].filter(([path]) => !isTracked(path)).sort((a, b) => b[1] - a[1]);
+	const free = [...sizes].filter(([path]) => !isTracked(path)).toSorted((a, b) => b[1] - a[1]);
 	for (const [path, size] of free) {
 		if (bytes <= limits.bytes && files <= limits.files) break;
 		over.add(path);

@@ -125,7 +125,7 @@ export async function listSparse(person: RunHere): Promise<string[]> {
 			.at(-1);
 		return top === undefined ? path : `${top}/`;
 	});
-	return [...new Set(names)].sort();
+	return [...new Set(names)].toSorted();
 }
 
 /** A runner for one place. */

@@ -140,24 +140,31 @@ export function createSnapshotWriter(
 		bodies: readonly Body[],
 		kept: Kept,
 	): Promise<void> {
-		const content = await newContent(draft).catch(() => undefined);
 		const ours = new Map(
 			[...bodies, ["commit", kept.body] as const].map((body) => [idOf(body), body]),
 		);
-		for (const end = performance.now() + gcWaitMs; content !== undefined;) {
-			const running = await gcRuns();
-			const missing = await missingOf([...ours.keys(), ...content]);
-			for (const body of ours.values())
-				if (missing.includes(idOf(body))) await writer.write(...body);
-			if (missing.some((id) => content.has(writer.trusted(id)))) break;
-			if (!running || performance.now() > end) return;
-			await new Promise((resolve) => setTimeout(resolve, gcPollMs));
-		}
+		if (await isWhole(await newContent(draft).catch(() => undefined), ours)) return;
 		await keepalive.withdraw(kept);
 		throw new RewindError(
 			"object-missing",
 			"Objects of the new snapshot were pruned while it was taken",
 		);
+	}
+
+	/** Looks until no gc runs any more; `content` is absent when not even the trees could be read. */
+	async function isWhole(
+		content: ReadonlySet<ObjectId> | undefined,
+		ours: ReadonlyMap<ObjectId, Body>,
+	): Promise<boolean> {
+		if (content === undefined) return false;
+		for (const end = performance.now() + gcWaitMs; ;) {
+			const running = await gcRuns();
+			const missing = new Set(await missingOf([...ours.keys(), ...content]));
+			for (const [id, body] of ours) if (missing.has(id)) await writer.write(...body);
+			if ([...content].some((id) => missing.has(id))) return false;
+			if (!running || performance.now() > end) return true;
+			await new Promise((resolve) => setTimeout(resolve, gcPollMs));
+		}
 	}
 
 	const sameCoverage = ({ before, coverage, rules }: SnapshotDraft): boolean =>

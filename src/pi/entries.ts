@@ -71,6 +71,6 @@ function quoted(text: string): string {
 
 function excerpt(text: string): string {
 	const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
-	const chars = [...line];
+	const chars = Array.from(new Intl.Segmenter().segment(line), ({ segment }) => segment);
 	return chars.length > excerptLength ? `${chars.slice(0, excerptLength - 1).join("")}…` : line;
 }

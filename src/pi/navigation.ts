@@ -138,13 +138,13 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 			const since =
 				boundary === undefined ? [] : await engine.changedBetween(boundary, preview.now);
 			const planned = new Set(preview.plan.steps.map(({ path }) => path));
-			const now: Position = preview.now.head ?? {};
+			const standing: Position = preview.now.head ?? {};
 			// A predecessor's snapshot does not say where HEAD was: then nothing is said about it.
-			const then: Position = snapshot.head ?? now;
+			const taken: Position = snapshot.head ?? standing;
 			const commits =
-				then.head === undefined || then.head === now.head
+				taken.head === undefined || taken.head === standing.head
 					? undefined
-					: await engine.store.commitsSince(then.head);
+					: await engine.store.commitsSince(taken.head);
 			return {
 				preview,
 				offer: {
@@ -152,8 +152,8 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 					counts: preview.plan.counts,
 					skips: preview.plan.skips,
 					changedSince: since.map(({ path }) => path).filter((path) => planned.has(path)),
-					then,
-					now,
+					taken,
+					standing,
 					...(commits === undefined ? {} : { commitsSince: commits }),
 					notCovered: preview.now.coverage.notCovered,
 				},

@@ -133,7 +133,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 	async function settled(): Promise<void> {
 		bindWaiting();
-		while (underWay.size > 0) await Promise.allSettled([...underWay]);
+		while (underWay.size > 0) await Promise.allSettled(underWay);
 	}
 
 	return {

@@ -1,0 +1,74 @@
+/** Looks at what is on the disk at the paths of a plan. Follows no link, opens no file. [R5] */
+import { readdirSync } from "node:fs";
+import { type BytePath, bytePathOf, parentPaths } from "../core/ids.ts";
+import type { DiskFact } from "../core/plan.ts";
+import { absolutePath, blockingParent, createBreather, lstatAt } from "./files.ts";
+
+/** A folder in the way is only looked through up to here; a larger one is not going to be emptied by a plan. */
+const insideMax = 100_000;
+
+export async function inspectPaths(
+	root: string,
+	paths: readonly BytePath[],
+): Promise<(path: BytePath) => DiskFact> {
+	const repositories = new Map<BytePath, boolean>();
+	const holdsRepository = (folder: BytePath): boolean => {
+		let known = repositories.get(folder);
+		if (known === undefined) {
+			known = lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
+			repositories.set(folder, known);
+		}
+		return known;
+	};
+	const facts = new Map<BytePath, DiskFact>();
+	const breathe = createBreather();
+	for (const path of paths) {
+		facts.set(path, inspectOne(root, path, holdsRepository));
+		await breathe();
+	}
+	return (path) => facts.get(path) ?? inspectOne(root, path, holdsRepository);
+}
+
+function inspectOne(
+	root: string,
+	path: BytePath,
+	holdsRepository: (folder: BytePath) => boolean,
+): DiskFact {
+	const parent = blockingParent(root, path);
+	// A parent that is not there blocks nothing: it will be made.
+	const blockedBy =
+		parent !== undefined && lstatAt(root, parent) !== undefined ? parent : undefined;
+	const repository = [...parentPaths(path).toReversed(), path].find(holdsRepository);
+	const about = {
+		...(blockedBy === undefined ? {} : { blockedBy }),
+		...(repository === undefined ? {} : { repository }),
+	};
+	const stats = parent === undefined ? lstatAt(root, path) : undefined;
+	if (stats === undefined) return { kind: "absent", ...about };
+	if (stats.isFile()) return { kind: "file", ...about };
+	if (stats.isSymbolicLink()) return { kind: "link", ...about };
+	if (!stats.isDirectory()) return { kind: "special", ...about };
+	return { kind: "folder", ...about, ...lookInside(root, path) };
+}
+
+function lookInside(
+	root: string,
+	folder: BytePath,
+): { inside: BytePath[]; hasEmptyFolder: boolean } {
+	const inside: BytePath[] = [];
+	let hasEmptyFolder = false;
+	const walk = (at: BytePath): void => {
+		const entries = readdirSync(absolutePath(root, at), {
+			withFileTypes: true,
+			encoding: "buffer",
+		});
+		if (entries.length === 0 || inside.length > insideMax) hasEmptyFolder = true;
+		for (const entry of entries) {
+			const path = bytePathOf(`${at}/${entry.name.toString("latin1")}`);
+			if (entry.isDirectory() && inside.length <= insideMax) walk(path);
+			else inside.push(path);
+		}
+	};
+	walk(folder);
+	return { inside, hasEmptyFolder };
+}

@@ -1,0 +1,242 @@
+/**
+ * Does the steps of one restore, and can take them back.
+ *
+ * Every act pushes its reverse first to be run last; old files are kept aside by a second name (link) or a rename, so
+ * taking back gives the same inodes, times and bits again.
+ *
+ * Invariants: [R4] a path is replaced only while it holds what the undo snapshot has of it. [R5] parents are looked at
+ * right before each act. [R15] `verify` reads back from the disk.
+ */
+import {
+	chmodSync,
+	chownSync,
+	constants,
+	copyFileSync,
+	linkSync,
+	mkdirSync,
+	realpathSync,
+	renameSync,
+	rmdirSync,
+	unlinkSync,
+} from "node:fs";
+import { basename } from "node:path";
+import {
+	type BytePath,
+	displayPath,
+	type ObjectFormat,
+	parentPath,
+	parentPaths,
+} from "../core/ids.ts";
+import { fileModes, type Skip, type SkipReason, type Step, type TreeEntry } from "../core/plan.ts";
+import type { Performed } from "../engine/ports.ts";
+import { asRewindError } from "./failures.ts";
+import {
+	absolutePath,
+	blockingParent,
+	createBreather,
+	errorCode,
+	isEntryAt,
+	lstatAt,
+} from "./files.ts";
+import { type DiskStage, stagePrefix } from "./stage.ts";
+
+export interface StepsOptions {
+	readonly root: string;
+	readonly format: ObjectFormat;
+	/** Whether executable bits on this disk mean anything (`core.fileMode`). */
+	readonly fileMode: boolean;
+	/** Never removed, however empty. */
+	readonly cwd: string;
+}
+
+type Write = Step & { readonly kind: "write" };
+
+export interface StepsRun {
+	/** Stops at the first failure, with all that was done until then in place. */
+	doAll(): Promise<void>;
+	/** Takes everything back, newest first. Throws when that fails too. */
+	takeBack(): void;
+	verify(): Pick<Performed, "done" | "skips">;
+}
+
+export function createSteps(
+	options: StepsOptions,
+	stage: DiskStage,
+	steps: readonly Step[],
+): StepsRun {
+	const { root } = options;
+	const back: (() => void)[] = [];
+	const skips: Skip[] = [];
+	const done: Step[] = [];
+	const at = (path: BytePath): Buffer => absolutePath(root, path);
+	const bitsAt = (path: BytePath): number => Number(lstatAt(root, path)?.mode ?? 0n) & 0o777;
+	const holds = (path: BytePath, entry: TreeEntry): boolean =>
+		isEntryAt(root, path, entry, options.format, options.fileMode);
+
+	function leave(step: Step, reason: SkipReason): void {
+		skips.push({ path: step.path, reason });
+	}
+
+	function doStep(step: Step): void {
+		const blocker = blockingParent(root, step.path);
+		// For a write, a parent that is not there will be made; anything else that is no folder blocks.
+		if (blocker !== undefined && (step.kind !== "write" || lstatAt(root, blocker) !== undefined))
+			return leave(step, { kind: "behind-link", link: blocker });
+		if (step.from !== undefined && !holds(step.path, step.from))
+			return leave(step, { kind: "changed-meanwhile" });
+		if (step.kind === "delete") deleteFile(step.path);
+		else if (step.kind === "chmod") setExecutable(step.path, step.to);
+		else if (!writeEntry(step)) return;
+		done.push(step);
+	}
+
+	function deleteFile(path: BytePath): void {
+		renameSync(at(path), stage.oldFile(path));
+		back.push(() => renameSync(stage.oldFile(path), at(path)));
+	}
+
+	function setExecutable(path: BytePath, to: TreeEntry): void {
+		const old = bitsAt(path);
+		chmodSync(at(path), withExecutable(old, to.mode === fileModes.executable));
+		back.push(() => chmodSync(at(path), old));
+	}
+
+	/** False when the place is taken by something that the capture does not hold. */
+	function writeEntry(step: Write): boolean {
+		const { path } = step;
+		makeFolders(path);
+		const stats = lstatAt(root, path);
+		if (step.from === undefined && stats !== undefined) {
+			leave(step, { kind: stats.isDirectory() ? "folder-in-the-way" : "not-in-capture" });
+			return false;
+		}
+		if (step.to.mode !== fileModes.link) prepareFile(step, stats);
+		if (stats === undefined) {
+			moveInto(stage.newFile(path), path);
+			back.push(() => unlinkSync(at(path)));
+			return true;
+		}
+		keepOld(path);
+		back.push(() => renameSync(stage.oldFile(path), at(path)));
+		moveInto(stage.newFile(path), path);
+		return true;
+	}
+
+	/** Gives the staged file the bits, and where we may, the owner, of the file that it replaces. */
+	function prepareFile(step: Write, stats: ReturnType<typeof lstatAt>): void {
+		const file = stage.newFile(step.path);
+		const executable = step.to.mode === fileModes.executable;
+		const replaces = stats?.isFile() === true;
+		chmodSync(file, replaces ? withExecutable(Number(stats.mode) & 0o777, executable) : step.bits);
+		if (!replaces || process.getuid?.() !== 0) return;
+		if (stats.uid !== 0n || stats.gid !== 0n) chownSync(file, Number(stats.uid), Number(stats.gid));
+	}
+
+	/** A second name for the old content; where the file system has no links, its only one. */
+	function keepOld(path: BytePath): void {
+		try {
+			linkSync(at(path), stage.oldFile(path));
+		} catch (error) {
+			const code = errorCode(error);
+			if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EMLINK") throw error;
+			renameSync(at(path), stage.oldFile(path));
+		}
+	}
+
+	/** Bind mounts share a device number and still refuse a rename: then it goes by way of a copy beside. */
+	function moveInto(file: Buffer, path: BytePath): void {
+		try {
+			renameSync(file, at(path));
+		} catch (error) {
+			if (errorCode(error) !== "EXDEV") throw error;
+			const name = `/${stagePrefix}${process.pid}-${basename(file.toString())}`;
+			const beside = Buffer.concat([at(parentPath(path)), Buffer.from(name)]);
+			copyFileSync(file, beside, constants.COPYFILE_EXCL);
+			renameSync(beside, at(path));
+		}
+	}
+
+	function makeFolders(path: BytePath): void {
+		for (const folder of parentPaths(path).toReversed()) {
+			if (lstatAt(root, folder) !== undefined) continue;
+			mkdirSync(at(folder));
+			back.push(() => rmdirSync(at(folder)));
+		}
+	}
+
+	/** Folders that the deletes emptied go too, unless a write is about to need them. */
+	function removeEmptied(): void {
+		const writes = steps.filter(({ kind }) => kind !== "delete");
+		const needed = new Set(writes.flatMap(({ path }) => parentPaths(path)));
+		const emptied = new Set(done.flatMap(({ path }) => parentPaths(path)));
+		for (const folder of [...emptied].toSorted((a, b) => b.length - a.length))
+			if (!needed.has(folder) && !isCwd(folder)) removeFolder(folder);
+	}
+
+	function removeFolder(folder: BytePath): void {
+		const bits = bitsAt(folder);
+		try {
+			rmdirSync(at(folder));
+		} catch (error) {
+			// Something is still in it, it is gone, or it is a mount point: then it is not ours to remove.
+			const code = errorCode(error);
+			if (code === "ENOTEMPTY" || code === "EEXIST" || code === "ENOENT" || code === "EBUSY")
+				return;
+			throw error;
+		}
+		back.push(() => {
+			mkdirSync(at(folder));
+			chmodSync(at(folder), bits);
+		});
+	}
+
+	function isCwd(folder: BytePath): boolean {
+		try {
+			return realpathSync(at(folder)) === realpathSync(options.cwd);
+		} catch {
+			// One of them is not there: then they are not the same.
+			return false;
+		}
+	}
+
+	async function doSome(some: readonly Step[]): Promise<void> {
+		const breathe = createBreather();
+		for (const step of some) {
+			try {
+				doStep(step);
+			} catch (error) {
+				throw asRewindError(error, `Cannot ${step.kind} ${displayPath(step.path)}`, "");
+			}
+			await breathe();
+		}
+	}
+
+	return {
+		async doAll() {
+			await doSome(steps.filter(({ kind }) => kind === "delete"));
+			removeEmptied();
+			await doSome(steps.filter(({ kind }) => kind !== "delete"));
+		},
+		takeBack() {
+			for (const act of back.toReversed()) act();
+		},
+		verify() {
+			const isDone = (step: Step): boolean =>
+				step.kind === "delete" ? isGone(root, step.path) : holds(step.path, step.to);
+			const whole = new Set(done.filter(isDone));
+			const changed = done
+				.filter((step) => !whole.has(step))
+				.map(({ path }): Skip => ({ path, reason: { kind: "changed-meanwhile" } }));
+			return { done: [...whole], skips: [...skips, ...changed] };
+		},
+	};
+}
+
+/** A folder may stand there by now: the one that a later write needed. */
+function isGone(root: string, path: BytePath): boolean {
+	const stats = lstatAt(root, path);
+	return stats === undefined || stats.isDirectory();
+}
+
+const withExecutable = (bits: number, executable: boolean): number =>
+	executable ? bits | ((bits & 0o444) >> 2) : bits & ~0o111;
