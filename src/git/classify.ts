@@ -9,7 +9,7 @@
 import { accessSync, type BigIntStats, constants, lstatSync } from "node:fs";
 import type { NotCovered, NotCoveredReason } from "../core/coverage.ts";
 import { type BytePath, bytePathOf, isWithin, parentPaths } from "../core/ids.ts";
-import { absolutePath } from "../disk/files.ts";
+import { absolutePath, errorCode } from "../disk/files.ts";
 import { stagePrefix } from "../disk/stage.ts";
 
 /** Paths of ours and of Pi's inside the working tree, relative to it. */
@@ -79,8 +79,8 @@ function safeLstat(path: Buffer): BigIntStats | "absent" | "denied" {
 	try {
 		return lstatBig(path) ?? "absent";
 	} catch (error) {
-		const code = error instanceof Error && "code" in error ? error.code : undefined;
-		return code === "ENOTDIR" || code === "ENOENT" || code === "ELOOP" ? "absent" : "denied";
+		// Not being allowed to look is an answer too: the path is named as unreadable.
+		return errorCode(error) === "ENOTDIR" || errorCode(error) === "ELOOP" ? "absent" : "denied";
 	}
 }
 
