@@ -63,7 +63,7 @@ const namesMax = 5;
 
 export function treeQuestion(facts: NavigationFacts): Question {
 	return {
-		title: titleOf(`Go to ${facts.target}: what about the files?`, facts),
+		title: titleOf(`Go to ${facts.target} · what about the files?`, facts),
 		options: [
 			{ choice: "keep", label: "Keep current files" },
 			...offered("restore", "Restore files to that point", facts.restore),
@@ -76,7 +76,7 @@ export function treeQuestion(facts: NavigationFacts): Question {
 export function forkQuestion(facts: NavigationFacts): Question {
 	const keep: Option = { choice: "keep", label: "Conversation only (keep current files)" };
 	const cancel: Option = { choice: "cancel", label: "Cancel" };
-	const title = titleOf(`Fork from ${facts.target}: what about the files?`, facts);
+	const title = titleOf(`Fork from ${facts.target} · what about the files?`, facts);
 	if (facts.running) return { title, options: [keep, cancel] };
 	return {
 		title,

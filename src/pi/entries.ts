@@ -43,7 +43,7 @@ type Message = Extract<SessionEntry, { type: "message" }>["message"];
 function describeMessage(message: Message): string {
 	switch (message.role) {
 		case "user":
-			return `before your message${quoted(textOf(message.content))}`;
+			return `the point before your message${quoted(textOf(message.content))}`;
 		case "assistant":
 			return `the answer${quoted(textOf(message.content))}`;
 		case "toolResult":

@@ -100,7 +100,10 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		const engines = createEngines(ctx, settings, agentDir, chip.off);
 		const recorder = createRecorder({
 			session,
-			engine: async () => (settings.autoSnapshots ? engines.get() : undefined),
+			capture: async (request) => {
+				const engine = settings.autoSnapshots ? await engines.get() : undefined;
+				return engine?.capture(request);
+			},
 			onPoint: chip.point,
 			onFailure: (error) => chip.failed(error),
 		});

@@ -55,6 +55,9 @@ type Decision =
 
 const cancel = { cancel: true } as const;
 
+/** Pi draws the transcript anew after `session_tree`; what is said before that is wiped. */
+const redrawMs = 300;
+
 export interface Navigation {
 	beforeTree(
 		targetId: string,
@@ -296,11 +299,8 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 					return;
 				} catch (error) {
 					// The move cannot be taken back; what is true is told, and recorded below.
-					deps.notify(
-						ctx,
-						`The conversation moved, the files did not: ${describeError(error)}`,
-						"error",
-					);
+					const message = `The conversation moved, the files did not: ${describeError(error)}`;
+					setTimeout(() => deps.notify(ctx, message, "error"), redrawMs).unref();
 				}
 			}
 			session.appendOp(await keep(bindings));

@@ -11,16 +11,20 @@
  * Invariants: [R2] a record is appended only when its snapshot is kept. [R12] a failing capture stops nobody, is told
  * once per cause, and leaves its boundary without a point.
  */
-import type { SessionEntry } from "@earendil-works/pi-coding-agent";
-import type { EntryId } from "../core/ids.ts";
-import type { Captured } from "../engine/ports.ts";
-import type { Rewind } from "../engine/rewind.ts";
+import type { EntryId, SnapshotId } from "../core/ids.ts";
+import type { Captured, CaptureRequest } from "../engine/ports.ts";
 import type { Session } from "./session.ts";
 
 export interface RecorderDeps {
-	readonly session: Session;
+	readonly session: Pick<Session, "owner" | "ledger" | "appendTurn" | "appendOp"> & {
+		entries(): readonly {
+			readonly type: string;
+			readonly id: EntryId;
+			readonly message?: unknown;
+		}[];
+	};
 	/** Absent where no engine is to be had; the reason is told elsewhere. */
-	engine(): Promise<Rewind | undefined>;
+	capture(request: CaptureRequest): Promise<Captured | undefined>;
 	/** Told of every capture that failed. */
 	onFailure(error: unknown): void;
 	/** Told of every capture that worked and of every record. */
@@ -70,14 +74,12 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 	async function take(): Promise<Captured | undefined> {
 		try {
-			const engine = await deps.engine();
-			if (engine === undefined) return undefined;
-			const { owner } = session;
-			const isClaimed = (id: string): boolean =>
-				[...session.ledger().snapshots].some((known) => known === id);
-			last = await engine.capture({ owner, isClaimed });
-			deps.onPoint(last);
-			return last;
+			const isClaimed = (id: SnapshotId): boolean => session.ledger().snapshots.has(id);
+			const captured = await deps.capture({ owner: session.owner, isClaimed });
+			if (captured === undefined) return undefined;
+			last = captured;
+			deps.onPoint(captured);
+			return captured;
 		} catch (error) {
 			// [R12] The boundary has no point; the person is told, the agent goes on.
 			deps.onFailure(error);
@@ -115,19 +117,17 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 		void track(record());
 	}
 
-	/** Newest first: the entries in question are always near the end. */
-	function findEntry(message: object): SessionEntry | undefined {
-		return session
-			.entries()
-			.findLast((entry) => entry.type === "message" && entry.message === message);
+	/** By identity, never by text or time; newest first, since the entries in question are near the end. */
+	function findEntry(message: object): EntryId | undefined {
+		return session.entries().findLast((entry) => entry.message === message)?.id;
 	}
 
 	function bindWaiting(): void {
 		if (waiting.length === 0) return;
 		waiting = waiting.filter(({ message, capturing }) => {
-			const entry = findEntry(message);
-			if (entry !== undefined) bind(entry.id, capturing, "turn");
-			return entry === undefined;
+			const id = findEntry(message);
+			if (id !== undefined) bind(id, capturing, "turn");
+			return id === undefined;
 		});
 	}
 
@@ -152,7 +152,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 		},
 		turnEnds(message, entryId) {
 			bindWaiting();
-			const id = entryId ?? findEntry(message)?.id;
+			const id = entryId ?? findEntry(message);
 			const before = mayHaveChanged ? undefined : previous;
 			const capturing = before ?? startCapture();
 			// After a turn without tools the files may still have been changed by hand: no message shares this one.
