@@ -34,6 +34,8 @@ export interface Ledger {
 	readonly bindings: ReadonlyMap<EntryId, SnapshotId>;
 	/** What the files equal, by the newest op or fork-pending that says so. */
 	readonly current: SnapshotId | undefined;
+	/** The files at the newest boundary of all: what differs from it now was changed by hand, or by another session. */
+	readonly latest: SnapshotId | undefined;
 	/** What *undo* restores: from the newest op that has one, over all branches. */
 	readonly undo: SnapshotId | undefined;
 	/** The newest fork-pending. */
@@ -49,6 +51,7 @@ export interface Ledger {
 export const emptyLedger: Ledger = {
 	bindings: new Map(),
 	current: undefined,
+	latest: undefined,
 	undo: undefined,
 	forkPending: undefined,
 	snapshots: new Set(),
@@ -82,6 +85,7 @@ interface Draft {
 	readonly bindings: Map<EntryId, SnapshotId>;
 	readonly snapshots: Set<SnapshotId>;
 	current: SnapshotId | undefined;
+	latest: SnapshotId | undefined;
 	undo: SnapshotId | undefined;
 	forkPending: ForkPending | undefined;
 	rejected: number;
@@ -98,9 +102,14 @@ function apply(draft: Draft, { id, timestamp }: LedgerEntry, record: LedgerRecor
 	draft.dropped += record.dropped;
 	for (const snapshot of record.snapshots) draft.snapshots.add(snapshot);
 	if (record.kind === "turn" || record.kind === "op")
-		for (const [entry, snapshot] of record.bindings) draft.bindings.set(entry, snapshot);
-	if (record.kind === "op" || record.kind === "fork-pending")
+		for (const [entry, snapshot] of record.bindings) {
+			draft.bindings.set(entry, snapshot);
+			draft.latest = snapshot;
+		}
+	if (record.kind === "op" || record.kind === "fork-pending") {
 		draft.current = record.current ?? draft.current;
+		draft.latest = record.current ?? draft.latest;
+	}
 	if (record.kind === "op") draft.undo = record.undo ?? draft.undo;
 	if (record.kind === "fork-pending") {
 		const { current, undo } = record;

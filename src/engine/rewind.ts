@@ -59,6 +59,8 @@ export interface Restored {
 export interface RestoreRequest {
 	readonly target: Snapshot;
 	readonly owner: Owner;
+	/** The files now, when they were just captured: two previews of one moment share one capture. */
+	readonly from?: Snapshot;
 	/** Only these paths; everything when absent. */
 	readonly only?: ReadonlySet<BytePath>;
 	/** Paths that an interrupted restore may have brought back although they are ignored now. */
@@ -97,30 +99,34 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 		});
 	}
 
-	async function preview(request: RestoreRequest): Promise<Preview> {
-		await refuseDuringOperation();
-		const { owner, signal, target, only, also } = request;
-		const captured = await store.capture({
-			owner,
+	async function captureFor({ owner, also, signal }: RestoreRequest): Promise<Snapshot> {
+		const more = {
 			...(also === undefined ? {} : { also }),
 			...(signal === undefined ? {} : { signal }),
-		});
-		const changes = await store.changes(captured.snapshot, target);
+		};
+		return (await store.capture({ owner, ...more })).snapshot;
+	}
+
+	async function preview(request: RestoreRequest): Promise<Preview> {
+		await refuseDuringOperation();
+		const { target, only } = request;
+		const from = request.from ?? (await captureFor(request));
+		const changes = await store.changes(from, target);
 		const paths = changes.map(({ path }) => path);
 		const gone = changes.filter(({ to }) => to === undefined).map(({ path }) => path);
-		const ignoredThen = rulesDiffer(captured.snapshot, target, changes)
+		const ignoredThen = rulesDiffer(from, target, changes)
 			? await store.ignoredUnder(target, gone)
 			: new Set<BytePath>();
 		const plan = planRestore({
 			changes,
-			now: captured.snapshot,
+			now: from,
 			target,
 			ignoredThen,
 			disk: await worktree.inspect(paths),
 			...(target.head?.scope === "tracked" ? { tracked: await store.trackedPaths() } : {}),
 			...(only === undefined ? {} : { only }),
 		});
-		return { target, now: captured.snapshot, plan };
+		return { target, now: from, plan };
 	}
 
 	async function perform(

@@ -16,19 +16,15 @@ import {
 	type Choice,
 	describeOutcome,
 	forkQuestion,
-	type NavigationFacts,
-	type Offer,
-	type Position,
 	type Question,
 	treeQuestion,
 } from "../core/choices.ts";
-import { describeError, isRewindError } from "../core/errors.ts";
+import { describeError } from "../core/errors.ts";
 import type { SnapshotId } from "../core/ids.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
-import type { Unavailable } from "../engine/ports.ts";
-import type { Prepared, Preview, Restored, Rewind } from "../engine/rewind.ts";
-import { describeEntry, pointKind } from "./entries.ts";
+import type { Prepared, Restored, Rewind } from "../engine/rewind.ts";
+import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
 import type { OpDraft, Session } from "./session.ts";
 
@@ -76,13 +72,6 @@ export interface Navigation {
 	forget(): Promise<void>;
 }
 
-/** What can be done with the files at an entry, and what it would cost. */
-interface Offers {
-	readonly facts: NavigationFacts;
-	readonly restore: Preview | undefined;
-	readonly undo: Preview | undefined;
-}
-
 export function createNavigation(deps: NavigationDeps): Navigation {
 	const { session, recorder, settings } = deps;
 	let decision: Decision | undefined;
@@ -93,105 +82,20 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		if (dropped?.kind === "restore") await (await deps.engine())?.discard(dropped.prepared);
 	}
 
-	async function offersAt(
+	function offers(
 		target: SessionEntry | undefined,
 		engine: Rewind,
-		signal: AbortSignal | undefined,
+		signal?: AbortSignal,
 	): Promise<Offers> {
-		const running = deps.isRunning();
-		const words = target === undefined ? "that entry" : describeEntry(target);
-		if (running) {
-			const restore: Offer = { kind: "unavailable", reason: "an agent is running" };
-			return { facts: { target: words, restore, running }, restore: undefined, undo: undefined };
-		}
-		const point = target === undefined ? undefined : await session.point(target);
-		const restore =
-			point === undefined
-				? { offer: unavailable(await reasonWithoutPoint(target)), preview: undefined }
-				: await offer(point, engine, signal);
-		const undoPoint = settings.safetySnapshot ? await session.undo() : undefined;
-		const undo = undoPoint === undefined ? undefined : await offer(undoPoint, engine, signal);
-		return {
-			facts: {
-				target: words,
-				restore: restore.offer,
-				running,
-				...(undo === undefined ? {} : { undo: undo.offer }),
-			},
-			restore: restore.preview,
-			undo: undo?.preview,
-		};
+		if (deps.isRunning()) return Promise.resolve(offersWhileRunning(target));
+		return offersAt(target, engine, session, settings, signal);
 	}
 
-	async function offer(
-		id: SnapshotId,
-		engine: Rewind,
-		signal: AbortSignal | undefined,
-	): Promise<{ offer: Offer; preview: Preview | undefined }> {
-		const snapshot = await engine.store.resolve(id);
-		if (typeof snapshot === "string")
-			return { offer: unavailable(unavailableWords[snapshot]), preview: undefined };
-		try {
-			const boundary = recorder.lastCaptured()?.snapshot;
-			const preview = await engine.preview({
-				target: snapshot,
-				owner: session.owner,
-				...(signal === undefined ? {} : { signal }),
-			});
-			const since =
-				boundary === undefined ? [] : await engine.changedBetween(boundary, preview.now);
-			const planned = new Set(preview.plan.steps.map(({ path }) => path));
-			const standing: Position = preview.now.head ?? {};
-			// A predecessor's snapshot does not say where HEAD was: then nothing is said about it.
-			const taken: Position = snapshot.head ?? standing;
-			const commits =
-				taken.head === undefined || taken.head === standing.head
-					? undefined
-					: await engine.store.commitsSince(taken.head);
-			return {
-				preview,
-				offer: {
-					kind: "available",
-					counts: preview.plan.counts,
-					skips: preview.plan.skips,
-					changedSince: since.map(({ path }) => path).filter((path) => planned.has(path)),
-					taken,
-					standing,
-					...(commits === undefined ? {} : { commitsSince: commits }),
-					notCovered: preview.now.coverage.notCovered,
-				},
-			};
-		} catch (error) {
-			if (!isRewindError(error)) throw error;
-			return { offer: unavailable(describeError(error)), preview: undefined };
-		}
-	}
-
-	/** Says why an entry has no point, and which one near it has. */
-	async function reasonWithoutPoint(target: SessionEntry | undefined): Promise<string> {
-		if (target === undefined) return "no such entry";
-		const why =
-			pointKind(target) === "none"
-				? "this kind of entry has no point of its own"
-				: "no point was taken there";
-		const seen = new Set<string>();
-		for (
-			let at = session.entry(target.parentId ?? "");
-			at !== undefined && !seen.has(at.id);
-			at = session.entry(at.parentId ?? "")
-		) {
-			seen.add(at.id);
-			if ((await session.point(at)) !== undefined)
-				return `${why}; the nearest is ${describeEntry(at)}`;
-		}
-		return why;
-	}
-
-	async function prepare(choice: Choice, offers: Offers, engine: Rewind): Promise<Decision> {
-		const preview = choice === "undo" ? offers.undo : offers.restore;
+	async function prepare(choice: Choice, offered: Offers, engine: Rewind): Promise<Decision> {
+		const preview = choice === "undo" ? offered.undo : offered.restore;
 		if (choice === "keep" || preview === undefined) return { kind: "keep" };
 		const what = choice === "undo" ? "undo" : "restore";
-		const label = what === "undo" ? "before the last rewind" : offers.facts.target;
+		const label = what === "undo" ? "before the last rewind" : offered.facts.target;
 		return { kind: "restore", what, prepared: await engine.prepare(preview), label };
 	}
 
@@ -263,11 +167,11 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	/** Code only and undo in a fork: the files move here and now, the conversation does not. */
 	async function restoreHere(
 		choice: Choice,
-		offers: Offers,
+		offered: Offers,
 		engine: Rewind,
 		ctx: ExtensionContext,
 	): Promise<typeof cancel> {
-		const decided = await prepare(choice, offers, engine);
+		const decided = await prepare(choice, offered, engine);
 		if (decided.kind !== "restore") return cancel;
 		const { note } = await restore(decided, engine, () => undefined, session.appendOp);
 		deps.notify(ctx, describeOutcome(note), "info");
@@ -281,10 +185,10 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 				decision = { kind: "keep" };
 				const engine = await deps.engine();
 				if (engine === undefined || !ctx.hasUI || settings.onTree === "keep") return undefined;
-				const offers = await offersAt(session.entry(targetId), engine, signal);
-				const choice = await ask(ctx, treeQuestion(offers.facts), signal);
+				const offered = await offers(session.entry(targetId), engine, signal);
+				const choice = await ask(ctx, treeQuestion(offered.facts), signal);
 				if (choice === "cancel") return cancel;
-				decision = await prepare(choice, offers, engine);
+				decision = await prepare(choice, offered, engine);
 				return undefined;
 			}),
 		async afterTree(summaryId, ctx) {
@@ -318,12 +222,12 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 					settings.onFork === "keep"
 				)
 					return undefined;
-				const offers = await offersAt(session.entry(entryId), engine, undefined);
-				const choice = await ask(ctx, forkQuestion(offers.facts), undefined);
+				const offered = await offers(session.entry(entryId), engine);
+				const choice = await ask(ctx, forkQuestion(offered.facts), undefined);
 				if (choice === "cancel") return cancel;
 				if (choice === "code-only" || choice === "undo")
-					return restoreHere(choice, offers, engine, ctx);
-				decision = await prepare(choice, offers, engine);
+					return restoreHere(choice, offered, engine, ctx);
+				decision = await prepare(choice, offered, engine);
 				return undefined;
 			}),
 		async leaveForFork(ctx) {
@@ -358,11 +262,3 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		},
 	};
 }
-
-const unavailable = (reason: string): Offer => ({ kind: "unavailable", reason });
-
-const unavailableWords: Record<Unavailable, string> = {
-	pruned: "its snapshot is not in the repository any more",
-	"other-worktree": "its snapshot was taken in another working tree or repository",
-	"not-a-snapshot": "the session names something that is no snapshot",
-};

@@ -48,8 +48,6 @@ export interface Recorder {
 	bindNow(entryId: EntryId): void;
 	/** Captures now, outside a boundary. */
 	capture(): Capturing;
-	/** The newest snapshot of this session that is known to this process, when it was taken. */
-	lastCaptured(): Captured | undefined;
 	/** Resolves when nothing is under way. */
 	settled(): Promise<void>;
 }
@@ -60,7 +58,6 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 	let fresh: Capturing | undefined;
 	/** The capture of the boundary before, for an answer after a turn that ran no tool. */
 	let previous: Capturing | undefined;
-	let last: Captured | undefined;
 	let mayHaveChanged = true;
 	let waiting: { message: object; capturing: Capturing }[] = [];
 	const underWay = new Set<Promise<unknown>>();
@@ -77,7 +74,6 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 			const isClaimed = (id: SnapshotId): boolean => session.ledger().snapshots.has(id);
 			const captured = await deps.capture({ owner: session.owner, isClaimed });
 			if (captured === undefined) return undefined;
-			last = captured;
 			deps.onPoint(captured);
 			return captured;
 		} catch (error) {
@@ -164,13 +160,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 			// A message whose entry never came (its run failed before) has no point.
 			waiting = [];
 			fresh = undefined;
+			// Nobody watches the files until the next run begins.
+			mayHaveChanged = true;
 		},
 		bindNow(entryId) {
 			fresh = undefined;
 			bind(entryId, startCapture(), "op");
 		},
 		capture: () => startCapture(),
-		lastCaptured: () => last,
 		settled,
 	};
 }
