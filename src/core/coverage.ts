@@ -47,6 +47,8 @@ export interface SnapshotHead {
 	readonly v: 1;
 	/** Random id of the working tree, kept in its private dir. */
 	readonly worktree: string;
+	/** Its git dir, relative to the common dir (`.` or `worktrees/NAME`): finds the id again when the private dir is lost. */
+	readonly place: string;
 	/** Commit that HEAD named; absent on an unborn branch. */
 	readonly head?: ObjectId;
 	/** Full ref name that HEAD pointed at; absent when detached. */
@@ -87,6 +89,7 @@ export const noCoverage: CoverageLists = { notCovered: [], umask: 0o022, modes: 
 const headSchema = v.looseObject({
 	v: v.literal(1),
 	worktree: v.pipe(v.string(), v.regex(/^[0-9a-f-]{8,64}$/)),
+	place: v.optional(v.string(), ""),
 	head: v.optional(v.string()),
 	branch: v.optional(v.string()),
 	scope: v.picklist(["all", "tracked"]),
@@ -101,8 +104,8 @@ const listsSchema = v.looseObject({
 });
 
 export function encodeSnapshotMessage(head: SnapshotHead): string {
-	const { worktree, head: commit, branch, scope, takenAt } = head;
-	return `${subjects.snapshot}\n\n${JSON.stringify({ v: 1, worktree, head: commit, branch, scope, takenAt })}\n`;
+	const { worktree, place, head: commit, branch, scope, takenAt } = head;
+	return `${subjects.snapshot}\n\n${JSON.stringify({ v: 1, worktree, place, head: commit, branch, scope, takenAt })}\n`;
 }
 
 /** The head in a snapshot commit's message; absent for a predecessor's commit, or one that cannot be read. */
@@ -111,11 +114,12 @@ export function decodeSnapshotMessage(message: string): SnapshotHead | undefined
 	if (subject !== subjects.snapshot || json === undefined) return undefined;
 	const result = v.safeParse(headSchema, parseJson(json));
 	if (!result.success) return undefined;
-	const { worktree, head, branch, scope, takenAt } = result.output;
+	const { worktree, place, head, branch, scope, takenAt } = result.output;
 	const commit = head === undefined ? undefined : decodeAnyObjectId(head);
 	return {
 		v: 1,
 		worktree,
+		place,
 		scope,
 		takenAt,
 		...(commit === undefined ? {} : { head: commit }),

@@ -9,7 +9,7 @@
  *
  * Limit: a file is captured in some state that it had during the capture; two files may be of different moments.
  */
-import { copyFile, rm, stat, statfs, utimes } from "node:fs/promises";
+import { copyFile, mkdir, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
 import { notCoveredIndex } from "../core/coverage.ts";
@@ -20,6 +20,7 @@ import { acquireLock } from "../disk/process-lock.ts";
 import type { Captured, CaptureRequest, Owner } from "../engine/ports.ts";
 import { type Classified, classify, isOwn, type OwnPaths, overTurnLimit } from "./classify.ts";
 import { headPosition } from "./head.ts";
+import { keepIdentity, placeOf } from "./identity.ts";
 import type { Keepalive } from "./keepalive.ts";
 import { listChanges, listFolders, listIndex, type RunHere, runIn } from "./listing.ts";
 import { emptyTree } from "./objects.ts";
@@ -36,6 +37,7 @@ import { loadYoung, saveYoung, touchedYoung, youngOf } from "./young.ts";
 export interface CaptureDeps {
 	readonly repository: Repository;
 	readonly dir: PrivateDir;
+	readonly worktreeId: string;
 	/** Environment of the private git dir. */
 	readonly env: NodeJS.ProcessEnv;
 	readonly person: RunHere;
@@ -71,11 +73,15 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	const claimed = new Set<string>();
 
 	async function capture(request: CaptureRequest): Promise<Captured> {
+		await mkdir(repository.privateDir, { recursive: true });
 		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
 		const copy = release === undefined ? await copyIndex() : undefined;
 		try {
 			// Only the holder of the lock may do this: nobody else works on this index now.
-			if (copy === undefined) await rm(join(dir.gitDir, "index.lock"), { force: true });
+			if (copy === undefined) {
+				await rm(join(dir.gitDir, "index.lock"), { force: true });
+				if (!(await dir.isWhole())) await startOver();
+			}
 			return await captureOrRebuild(request, copy);
 		} finally {
 			if (copy !== undefined) await rm(copy, { force: true });
@@ -114,6 +120,13 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		return to;
 	}
 
+	/** Nothing was captured yet; or somebody removed the private dir or its index, which loses nothing. [R1] */
+	async function startOver(): Promise<void> {
+		await dir.repair();
+		await keepIdentity(repository, deps.worktreeId);
+		await rebuildIndex();
+	}
+
 	/** Starts again from this worktree's newest kept snapshot that is whole, so that nothing leaves the scope. */
 	async function rebuildIndex(): Promise<void> {
 		const head = await dir.readHead();
@@ -126,7 +139,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		for (const id of candidates) {
 			try {
 				const snapshot = await deps.readSnapshot(id);
-				if (snapshot?.head?.worktree !== dir.worktreeId || !(await keepalive.isKept(id))) continue;
+				if (snapshot?.head?.worktree !== deps.worktreeId || !(await keepalive.isKept(id))) continue;
 				await runIn(root, env)(["read-tree", snapshot.tree]);
 				await dir.writeHead(id);
 				return;
@@ -187,7 +200,14 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const tree = await writeTree(git, staged, listing.indexAhead);
 		const draft: SnapshotDraft = {
 			tree,
-			head: { v: 1, worktree: dir.worktreeId, scope: deps.scope, takenAt: startedAt, ...position },
+			head: {
+				v: 1,
+				worktree: deps.worktreeId,
+				place: placeOf(repository),
+				scope: deps.scope,
+				takenAt: startedAt,
+				...position,
+			},
 			coverage: coverageOf(found, listing.unreadable, staged, request.modesOf ?? []),
 			rules,
 			before: last,

@@ -26,7 +26,7 @@ export const storeRef = "refs/pi-rewind/store";
 /** Lost swaps are retried with a growing, random pause: eight busy processes settle in well under this. */
 const triesMax = 40;
 /** git holds a ref's lock for milliseconds; one this old belongs to a process that died. */
-const staleLockMs = 60_000;
+const staleLockMs = 10_000;
 /** Keep commits that others can have put above one in the moment it takes to see that it must go. */
 const chainMax = 1_000;
 
@@ -169,7 +169,7 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 			const now = await currentTip();
 			if (now === undefined) return [];
 			const { stdout } = await runGit(
-				git("log", `--max-count=${max * 3}`, "--format=%H %s", "--no-show-signature", now),
+				git("rev-list", `--max-count=${max * 3}`, "--format=%H %s", now, "--"),
 			);
 			return stdout
 				.toString("utf8")

@@ -12,11 +12,10 @@
  * Invariants: [R13] [R14] `info/attributes` outranks every .gitattributes, so no filter runs and bytes stay bytes.
  * [R1] All of it but the worktree id can be deleted: it is made again, more slowly.
  */
-import { randomBytes, randomUUID } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { devNull } from "node:os";
 import { join } from "node:path";
-import { RewindError } from "../core/errors.ts";
 import type { ObjectId } from "../core/ids.ts";
 import { decodeObjectId } from "../core/ids.ts";
 import type { Repository } from "./repository.ts";
@@ -28,12 +27,15 @@ export type Scope = "all" | "tracked";
 export interface PrivateDir {
 	/** The GIT_DIR for all work of this scope. */
 	readonly gitDir: string;
-	readonly worktreeId: string;
 	/** The snapshot that the index stands for; absent before the first one. */
 	readHead(): Promise<ObjectId | undefined>;
 	writeHead(id: ObjectId): Promise<void>;
 	/** Back to before the first snapshot. */
 	forgetHead(): Promise<void>;
+	/** Whether there is an index, and a snapshot that it stands for. */
+	isWhole(): Promise<boolean>;
+	/** Makes again what somebody deleted. */
+	repair(): Promise<void>;
 	/** Forgets the index and all that was learned from it; the next capture hashes everything. */
 	reset(): Promise<void>;
 }
@@ -79,54 +81,34 @@ const quote = (path: string): string =>
 /** Makes or mends the private git dir of a scope. */
 export async function openPrivateDir(repository: Repository, scope: Scope): Promise<PrivateDir> {
 	const gitDir = join(repository.privateDir, scope);
-	await mkdir(join(gitDir, "info"), { recursive: true });
-	await mkdir(join(gitDir, "refs"), { recursive: true });
-	await writeIfDifferent(join(gitDir, "config"), configText(repository));
-	await writeIfDifferent(join(gitDir, "info", "attributes"), attributes);
 	const headFile = join(gitDir, "HEAD");
 	const dir: PrivateDir = {
 		gitDir,
-		worktreeId: await worktreeId(repository.privateDir),
 		async readHead() {
 			const text = await readFile(headFile, "utf8").catch(() => "");
 			return decodeObjectId(text.trim(), repository.format);
 		},
 		writeHead: (id) => writeAtomic(headFile, `${id}\n`),
 		forgetHead: () => writeAtomic(headFile, unbornHead),
+		async isWhole() {
+			const index = await lstat(join(gitDir, "index")).catch(() => undefined);
+			return index !== undefined && (await dir.readHead()) !== undefined;
+		},
+		async repair() {
+			await mkdir(join(gitDir, "info"), { recursive: true });
+			await mkdir(join(gitDir, "refs"), { recursive: true });
+			await writeIfDifferent(join(gitDir, "config"), configText(repository));
+			await writeIfDifferent(join(gitDir, "info", "attributes"), attributes);
+			// Without a valid HEAD git does not take the folder for a git dir. Unborn: no snapshot yet.
+			if ((await dir.readHead()) === undefined) await dir.forgetHead();
+		},
 		async reset() {
 			for (const name of ["index", "index.lock", "young"])
 				await rm(join(gitDir, name), { force: true });
 		},
 	};
-	// Without a valid HEAD git does not take the folder for a git dir. Unborn: no snapshot yet.
-	if ((await dir.readHead()) === undefined) await dir.forgetHead();
+	await dir.repair();
 	return dir;
-}
-
-/** Made once, by whichever process comes first. */
-async function worktreeId(privateDir: string): Promise<string> {
-	const file = join(privateDir, "worktree-id");
-	const read = async (): Promise<string | undefined> => {
-		const text = await readFile(file, "utf8").catch(() => "");
-		return /^[0-9a-f-]{36}$/.test(text.trim()) ? text.trim() : undefined;
-	};
-	for (let tries = 0; tries < 50; tries++) {
-		const known = await read();
-		if (known !== undefined) return known;
-		try {
-			const handle = await open(file, "wx");
-			await handle.writeFile(`${randomUUID()}\n`);
-			await handle.close();
-		} catch {
-			// Another process makes it at this moment; or a torn one was left, which is replaced below.
-			await new Promise((resolve) => setTimeout(resolve, 20));
-			if (tries === 25) await rm(file, { force: true });
-		}
-	}
-	throw new RewindError("io-failed", "Cannot make the id of this working tree", {
-		hint: "Is the git dir writable?",
-		data: { file },
-	});
 }
 
 /** Writes under another name, then renames: readers see the old content or the new. */

@@ -13,6 +13,7 @@ import { isOwn, type OwnPaths } from "./classify.ts";
 import { readDiff } from "./diff.ts";
 import { headPosition, operationInProgress } from "./head.ts";
 import { ignoredByRules } from "./ignore-rules.ts";
+import { worktreeIdentity } from "./identity.ts";
 import { createKeepalive } from "./keepalive.ts";
 import { runIn } from "./listing.ts";
 import { createObjectReader, emptyTree } from "./objects.ts";
@@ -52,10 +53,12 @@ export async function openSnapshotStore(
 	const keepalive = createKeepalive(repository, writer);
 	const personIndex = createPersonIndex(repository, person, scope);
 	const read = (id: ObjectId): Promise<Snapshot | undefined> => readSnapshot(objects, format, id);
+	const worktreeId = await worktreeIdentity(repository, keepalive, read);
 	const captureOnce = createCapture({
 		...options,
 		repository,
 		dir,
+		worktreeId,
 		env,
 		person,
 		personIndex,
@@ -75,7 +78,7 @@ export async function openSnapshotStore(
 		if (object === undefined) return "pruned";
 		const snapshot = object.type === "commit" ? await read(id) : undefined;
 		if (snapshot === undefined) return "not-a-snapshot";
-		if (snapshot.head !== undefined && snapshot.head.worktree !== dir.worktreeId)
+		if (snapshot.head !== undefined && snapshot.head.worktree !== worktreeId)
 			return "other-worktree";
 		return (await objects.read(snapshot.tree)) === undefined ? "pruned" : snapshot;
 	}

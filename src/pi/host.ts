@@ -294,9 +294,11 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			point(captured: Captured): void {
 				failing = false;
 				notCovered = captured.notCovered.length;
-				const fresh = captured.notCovered.filter(
-					({ path, reason }) => !told.has(`not covered ${path} ${reason}`),
-				);
+				const fresh = !ctx.hasUI
+					? []
+					: captured.notCovered.filter(
+							({ path, reason }) => !told.has(`not covered ${path} ${reason}`),
+						);
 				for (const { path, reason } of fresh) told.add(`not covered ${path} ${reason}`);
 				if (fresh.length > 0)
 					notify(

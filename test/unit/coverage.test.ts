@@ -14,6 +14,7 @@ import { bytePath, bytePathFromText as p, trustedObjectId } from "../../src/core
 const head: SnapshotHead = {
 	v: 1,
 	worktree: "0b9f6c1e-1111-4222-8333-444455556666",
+	place: "worktrees/linked",
 	head: trustedObjectId("a".repeat(40)),
 	branch: "refs/heads/main",
 	scope: "all",

@@ -41,7 +41,7 @@ function plan(given: Case) {
 	): Snapshot => ({
 		id: blob("snapshot").id,
 		tree: blob("tree").id,
-		head: { v: 1, worktree: "worktree", scope, takenAt: 0 },
+		head: { v: 1, worktree: "worktree", place: ".", scope, takenAt: 0 },
 		coverageId: undefined,
 		coverage: { ...noCoverage, notCovered, modes },
 		rules: { infoExclude: undefined, excludesFile: undefined },
