@@ -42,10 +42,10 @@ export interface DiskFact {
 	readonly blockedBy?: BytePath;
 	/** A parent (or the path itself) that holds a `.git`: another repository. */
 	readonly repository?: BytePath;
-	/** For a folder: paths of all that lies below it, folders left out; bounded, see `leftoverCountMax`. */
+	/** For a folder: paths of all that lies below it, folders left out. */
 	readonly inside?: readonly BytePath[];
-	/** Whether a folder holds a folder without any file below it. */
-	readonly hasEmptyFolder?: boolean;
+	/** There is more inside than was looked at. */
+	readonly hasMore?: boolean;
 }
 
 export type Step =
@@ -188,7 +188,7 @@ function leaveBlockedFoldersWhole(
 		const fact = input.disk(path);
 		if (fact.kind !== "folder") continue;
 		const stays = (inner: BytePath): boolean => !deletes.has(inner) || skips.has(inner);
-		if (fact.hasEmptyFolder !== true && !(fact.inside ?? []).some(stays)) continue;
+		if (fact.hasMore !== true && !(fact.inside ?? []).some(stays)) continue;
 		skips.set(path, { kind: "folder-in-the-way" });
 		for (const inner of deletes)
 			if (!skips.has(inner) && inner.startsWith(`${path}/`))

@@ -51,24 +51,21 @@ function inspectOne(
 	return { kind: "folder", ...about, ...lookInside(root, path) };
 }
 
-function lookInside(
-	root: string,
-	folder: BytePath,
-): { inside: BytePath[]; hasEmptyFolder: boolean } {
+function lookInside(root: string, folder: BytePath): { inside: BytePath[]; hasMore: boolean } {
 	const inside: BytePath[] = [];
-	let hasEmptyFolder = false;
+	let seen = 0;
 	const walk = (at: BytePath): void => {
 		const entries = readdirSync(absolutePath(root, at), {
 			withFileTypes: true,
 			encoding: "buffer",
 		});
-		if (entries.length === 0 || inside.length > insideMax) hasEmptyFolder = true;
 		for (const entry of entries) {
+			if (++seen > insideMax) return;
 			const path = bytePathOf(`${at}/${entry.name.toString("latin1")}`);
-			if (entry.isDirectory() && inside.length <= insideMax) walk(path);
+			if (entry.isDirectory()) walk(path);
 			else inside.push(path);
 		}
 	};
 	walk(folder);
-	return { inside, hasEmptyFolder };
+	return { inside, hasMore: seen > insideMax };
 }

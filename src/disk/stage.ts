@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { RewindError } from "../core/errors.ts";
 import { type BytePath, bytePathOf, displayPath, type ObjectId, parentPath } from "../core/ids.ts";
@@ -14,8 +14,7 @@ import { fileModes, type Step } from "../core/plan.ts";
 import type { SnapshotStore, Stage } from "../engine/ports.ts";
 import { absolutePath, blockingParent, createBreather, lstatAt } from "./files.ts";
 import { asRewindError } from "./failures.ts";
-import { readInterrupted } from "./journal.ts";
-import { isAlive, thisProcess } from "./process-lock.ts";
+import { thisProcess } from "./process-lock.ts";
 
 /** Names of stages outside the private dir; captures leave them out. */
 export const stagePrefix = ".pi-rewind-stage-";
@@ -121,30 +120,4 @@ export function isStageFolder(root: string, privateDir: string, folder: string):
 	const name = basename(folder);
 	if (dirname(folder) === privateDir) return /^stage-[\w-]+$/.test(name);
 	return folder.startsWith(`${root}/`) && name.startsWith(stagePrefix);
-}
-
-/**
- * Removes stages whose process is gone, but for those that an interrupted restore still names.
- *
- * Limit: one on a device mounted deeper in the working tree is found only through its journal.
- */
-export async function clearStages(root: string, privateDir: string): Promise<void> {
-	const named = new Set(
-		(await readInterrupted(privateDir)).flatMap(({ journal }) => journal.stages),
-	);
-	const { host } = await thisProcess();
-	for (const [folder, prefix] of [
-		[privateDir, "stage-"],
-		[root, stagePrefix],
-	] as const) {
-		for (const name of await readdir(folder).catch(() => [])) {
-			const [, pid, start] = name.startsWith(prefix)
-				? (/^(\d+)-(\d+)-[0-9a-f]+$/.exec(name.slice(prefix.length)) ?? [])
-				: [];
-			if (pid === undefined || start === undefined || named.has(join(folder, name))) continue;
-			const identity = { pid: Number(pid), host, processStart: start === "0" ? "" : start };
-			if (!(await isAlive(identity)))
-				await rm(join(folder, name), { recursive: true, force: true });
-		}
-	}
 }

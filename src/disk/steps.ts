@@ -14,6 +14,7 @@ import {
 	copyFileSync,
 	linkSync,
 	mkdirSync,
+	readdirSync,
 	realpathSync,
 	renameSync,
 	rmdirSync,
@@ -22,6 +23,7 @@ import {
 import { basename } from "node:path";
 import {
 	type BytePath,
+	bytePathOf,
 	displayPath,
 	type ObjectFormat,
 	parentPath,
@@ -105,6 +107,7 @@ export function createSteps(
 	function writeEntry(step: Write): boolean {
 		const { path } = step;
 		makeFolders(path);
+		clearFolders(path);
 		const stats = lstatAt(root, path);
 		if (step.from === undefined && stats !== undefined) {
 			leave(step, { kind: stats.isDirectory() ? "folder-in-the-way" : "not-in-capture" });
@@ -162,6 +165,15 @@ export function createSteps(
 			mkdirSync(at(folder));
 			back.push(() => rmdirSync(at(folder)));
 		}
+	}
+
+	/** A folder that holds nothing but folders gives way to the file that was there; anything else in it stays, and so
+	 * does the folder. */
+	function clearFolders(path: BytePath): void {
+		if (lstatAt(root, path)?.isDirectory() !== true) return;
+		for (const entry of readdirSync(at(path), { withFileTypes: true, encoding: "buffer" }))
+			if (entry.isDirectory()) clearFolders(bytePathOf(`${path}/${entry.name.toString("latin1")}`));
+		if (!isCwd(path)) removeFolder(path);
 	}
 
 	/** Folders that the deletes emptied go too, unless a write is about to need them. */

@@ -14,7 +14,8 @@ import type { JournalDraft, Performed, Stage, Worktree } from "../engine/ports.t
 import { asRewindError } from "./failures.ts";
 import { inspectPaths } from "./inspect.ts";
 import { readInterrupted, removeJournal, writeJournal } from "./journal.ts";
-import { clearStages, type DiskStage, isStageFolder, makeStage } from "./stage.ts";
+import { clearLeftovers } from "./leftovers.ts";
+import { type DiskStage, isStageFolder, makeStage } from "./stage.ts";
 import { createSteps, type StepsOptions, type StepsRun } from "./steps.ts";
 
 export interface WorktreeOptions extends StepsOptions {
@@ -74,7 +75,7 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 					await rm(folder, { recursive: true, force: true });
 			await removeJournal(file);
 		},
-		clearStages: () => clearStages(root, privateDir),
+		clearLeftovers: () => clearLeftovers(root, privateDir),
 	};
 }
 

@@ -31,7 +31,7 @@ export interface Captured {
 	readonly snapshot: Snapshot;
 	/** No object was written: the state equals one that is kept already. [R11] */
 	readonly reused: boolean;
-	/** Ids and paths: what changed since the snapshot before it, in this working tree. Bounded; absent when unknown. */
+	/** What it does not cover, and why. */
 	readonly notCovered: readonly NotCovered[];
 }
 
@@ -117,8 +117,8 @@ export interface Worktree {
 	interrupted(): Promise<Interrupted[]>;
 	/** Forgets a journal, and its stage. */
 	forget(interrupted: Interrupted): Promise<void>;
-	/** Removes stages that no living process owns. */
-	clearStages(): Promise<void>;
+	/** Removes what processes that are gone left behind. */
+	clearLeftovers(): Promise<void>;
 }
 
 /** What was done, as found on the disk afterwards. [R15] */

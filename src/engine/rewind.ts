@@ -79,13 +79,13 @@ export interface Rewind {
 	prepare(preview: Preview): Promise<Prepared>;
 	perform(prepared: Prepared, owner: Owner): Promise<Restored>;
 	discard(prepared: Prepared): Promise<void>;
-	/** Paths of `plan` that changed between two snapshots. */
+	/** Every path that differs between two snapshots. */
 	changedBetween(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
 	interrupted(): Promise<Interrupted[]>;
 	recover(interrupted: Interrupted, how: Recovery, owner: Owner): Promise<Restored>;
 	forget(interrupted: Interrupted): Promise<void>;
-	/** Removes what dead processes left of their stages. */
-	clearStages(): Promise<void>;
+	/** Removes what processes that are gone left behind. */
+	clearLeftovers(): Promise<void>;
 	close(): Promise<void>;
 }
 
@@ -209,7 +209,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			};
 		},
 		forget: worktree.forget,
-		clearStages: worktree.clearStages,
+		clearLeftovers: worktree.clearLeftovers,
 		close: store.close,
 	};
 }

@@ -4,13 +4,13 @@
  * Layout of `<git dir of the worktree>/pi-rewind/`:
  *   worktree-id        random name of this working tree; moves with it
  *   all/ tracked/      one git dir per scope: HEAD (the snapshot its index stands for), index, config, info/
- *   all/young          files whose second of change was not over when they were captured (see snapshots.ts)
+ *   all/young          files whose second of change was not over when they were captured (see young.ts)
  *   capture.lock       who captures now
  *   journal-N.json     a restore that is under way or was cut off
  *   stage-N            content ready to be renamed into place
  *
  * Invariants: [R13] [R14] `info/attributes` outranks every .gitattributes, so no filter runs and bytes stay bytes.
- * [R1] All of it but the worktree id can be deleted: it is made again, more slowly.
+ * [R1] All of it can be deleted: it is made, or found, again.
  */
 import { randomBytes } from "node:crypto";
 import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";

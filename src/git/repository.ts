@@ -29,7 +29,6 @@ export interface Repository {
 	/** Whether refs are files; else (reftable) only git may read them. */
 	readonly refsAreFiles: boolean;
 	readonly sparse: boolean;
-	readonly ignoreCase: boolean;
 	/** Settings that must carry over to the private git dir, as `core.<name> = <value>`. */
 	readonly carried: Readonly<Record<string, string>>;
 	/** The person's excludes file, absolute, whether or not it exists. */
@@ -242,9 +241,7 @@ async function readConfig(
 	root: string,
 	gitDir: string,
 	env: NodeJS.ProcessEnv,
-): Promise<
-	Pick<Repository, "refsAreFiles" | "sparse" | "ignoreCase" | "carried" | "excludesFile">
-> {
+): Promise<Pick<Repository, "refsAreFiles" | "sparse" | "carried" | "excludesFile">> {
 	const args = [
 		"--git-dir",
 		gitDir,
@@ -275,7 +272,6 @@ async function readConfig(
 	return {
 		refsAreFiles: (config.get("extensions.refstorage") ?? "files") === "files",
 		sparse: isTrue("core.sparsecheckout"),
-		ignoreCase: isTrue("core.ignorecase"),
 		carried,
 		excludesFile: await excludesFile(config.get("core.excludesfile"), root, gitDir, env),
 	};

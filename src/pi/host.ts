@@ -12,22 +12,22 @@ import {
 	type ExtensionContext,
 	getAgentDir,
 } from "@earendil-works/pi-coding-agent";
-import { join, resolve } from "node:path";
-import { describeNotCovered } from "../core/choices.ts";
-import { describeError, isRewindError } from "../core/errors.ts";
+import { resolve } from "node:path";
+import { describeError } from "../core/errors.ts";
 import type { Chain } from "../core/lineage.ts";
 import { decodeSettings, isMutatingTool, type Settings } from "../core/settings.ts";
-import type { OpenEngine, Opened } from "../engine/open.ts";
-import type { Captured } from "../engine/ports.ts";
+import type { OpenEngine } from "../engine/open.ts";
 import type { Rewind } from "../engine/rewind.ts";
+import { createEngines } from "./engines.ts";
 import { listenToIntegrations } from "./integrations.ts";
 import { createNavigation, type Navigation } from "./navigation.ts";
+import { type Notify, notify, notifySilently } from "./notices.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
 import { openSession, type OpDraft, type Session } from "./session.ts";
 import { createSessionLog, readForkPending } from "./session-log.ts";
 import { readSettingsLayers } from "./settings-files.ts";
-import { showChip } from "./status.ts";
+import { createStatus } from "./status.ts";
 import { registerTranscript } from "./transcript.ts";
 
 /** What a parent hands to the child of its fork: the old instance writes it, the new one takes it, once. */
@@ -60,7 +60,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	let running = false;
 	let stoodDown = false;
 
-	registerTranscript(pi);
+	registerTranscript(pi, () => live?.settings.safetySnapshot ?? false);
 	const integrations = listenToIntegrations(pi, {
 		allows: (source) => live?.settings.integrations.includes(source) ?? false,
 		bindNow: (entryId) => {
@@ -96,16 +96,23 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		const { settings, issues } = decodeSettings(read.layers);
 		for (const issue of [...read.issues, ...issues]) notify(ctx, issue, "warning");
 		const session = openSession(pi, ctx, log, inherited);
-		const chip = createChip(ctx, session, settings);
-		const engines = createEngines(ctx, settings, agentDir, chip.off);
+		const say = settings.silentCheckpoints ? notifySilently : notify;
+		const status = createStatus(ctx, session, settings, say);
+		const engines = createEngines(openEngine, {
+			cwd: ctx.cwd,
+			agentDir,
+			sessionDir: ctx.sessionManager.getSessionDir(),
+			settings,
+			onOpened: status.opened,
+		});
 		const recorder = createRecorder({
 			session,
 			capture: async (request) => {
 				const engine = settings.autoSnapshots ? await engines.get() : undefined;
 				return engine?.capture(request);
 			},
-			onPoint: chip.point,
-			onFailure: (error) => chip.failed(error),
+			onPoint: status.point,
+			onFailure: status.failed,
 		});
 		const navigation = createNavigation({
 			session,
@@ -114,7 +121,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			engine: engines.get,
 			isRunning: () => running,
 			takeForkPreference: integrations.takeForkPreference,
-			notify,
+			notify: say,
 		});
 		const opened: Live = {
 			session,
@@ -129,20 +136,37 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			},
 		};
 		// In the background: the first capture of a working tree reads all of it.
-		void warmUp(opened, ctx);
+		void warmUp(opened, ctx, say);
 		return opened;
 	}
 
-	async function warmUp(opened: Live, ctx: ExtensionContext): Promise<void> {
+	async function warmUp(opened: Live, ctx: ExtensionContext, say: Notify): Promise<void> {
 		try {
 			const engine = await opened.engine();
 			if (engine === undefined) return;
-			await offerRecovery(engine, opened.session, ctx, notify);
-			await engine.clearStages();
+			await tellUnreadable(opened.session, ctx, say);
+			await offerRecovery(engine, opened.session, ctx, say);
+			await engine.clearLeftovers();
 			if (opened.settings.autoSnapshots) await opened.recorder.capture();
 		} catch (error) {
-			notify(ctx, `rewind: ${describeError(error)}`, "warning");
+			say(ctx, `rewind: ${describeError(error)}`, "warning");
 		}
+	}
+
+	/** [R10] Skipped, but not in silence. */
+	async function tellUnreadable(
+		session: Session,
+		ctx: ExtensionContext,
+		say: Notify,
+	): Promise<void> {
+		const { chain } = await session.lineage();
+		const count = chain.reduce((sum, { ledger }) => sum + ledger.rejected + ledger.dropped, 0);
+		if (count > 0)
+			say(
+				ctx,
+				`${count} records of rewind cannot be read and are ignored; all others work`,
+				"info",
+			);
 	}
 
 	pi.on("before_agent_start", () => live?.recorder.promptBegins());
@@ -220,112 +244,6 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 				? { undo: pending.undo }
 				: {}),
 		});
-	}
-
-	/** Opens the engine once; again when the folder's repository came, went or changed. */
-	function createEngines(
-		ctx: ExtensionContext,
-		settings: Settings,
-		agentDir: string,
-		onOff: (reason: string | undefined) => void,
-	) {
-		const { cwd } = ctx;
-		const sessionDir = ctx.sessionManager.getSessionDir();
-		let opening: Promise<Opened> | undefined;
-
-		async function open(): Promise<Opened> {
-			const opened = await openEngine({
-				cwd,
-				includeUntracked: settings.includeUntracked,
-				maxFileBytes: settings.maxFileMiB * 1024 * 1024,
-				ownFolders: [agentDir, join(agentDir, "sessions")],
-				sessionFolders: sessionDir === "" ? [] : [resolve(sessionDir)],
-			});
-			onOff(opened.kind === "ready" ? undefined : opened.reason);
-			return opened;
-		}
-
-		return {
-			async get(): Promise<Rewind | undefined> {
-				opening ??= open();
-				let opened = await opening;
-				const stale = opened.kind === "ready" ? !(await opened.stillHere()) : opened.mayChange;
-				if (stale) {
-					if (opened.kind === "ready") await opened.rewind.close();
-					opening = open();
-					opened = await opening;
-				}
-				return opened.kind === "ready" ? opened.rewind : undefined;
-			},
-			async close(): Promise<void> {
-				const opened = await opening;
-				if (opened?.kind === "ready") await opened.rewind.close();
-			},
-		};
-	}
-
-	function createChip(ctx: ExtensionContext, session: Session, settings: Settings) {
-		let off: string | undefined = settings.autoSnapshots ? undefined : "switched off";
-		let failing = false;
-		let notCovered = 0;
-		const told = new Set<string>();
-		const show = (): void => {
-			try {
-				showChip(ctx, settings, {
-					points: session.ledger().bindings.size,
-					notCovered,
-					failing,
-					...(off === undefined ? {} : { off }),
-				});
-			} catch {
-				// The session was replaced while a capture ended: its chip is gone with it.
-			}
-		};
-		const tellOnce = (key: string, message: string): void => {
-			if (told.has(key)) return;
-			told.add(key);
-			notify(ctx, message, "warning");
-		};
-		return {
-			off(reason: string | undefined): void {
-				if (settings.autoSnapshots) off = reason;
-				show();
-			},
-			point(captured: Captured): void {
-				failing = false;
-				notCovered = captured.notCovered.length;
-				const fresh = !ctx.hasUI
-					? []
-					: captured.notCovered.filter(
-							({ path, reason }) => !told.has(`not covered ${path} ${reason}`),
-						);
-				for (const { path, reason } of fresh) told.add(`not covered ${path} ${reason}`);
-				if (fresh.length > 0)
-					notify(
-						ctx,
-						`Not covered by rewind, left alone by every restore: ${describeNotCovered(fresh)}`,
-						"warning",
-					);
-				show();
-			},
-			failed(error: unknown): void {
-				failing = true;
-				tellOnce(
-					`failed ${isRewindError(error) ? error.code : "unknown"}`,
-					`No point here: ${describeError(error)}`,
-				);
-				show();
-			},
-		};
-	}
-}
-
-function notify(ctx: ExtensionContext, message: string, type: "info" | "warning" | "error"): void {
-	try {
-		if (ctx.hasUI) ctx.ui.notify(message, type);
-		else if (type !== "info") process.stderr.write(`rewind: ${message}\n`);
-	} catch {
-		// The session was replaced in the meantime: nobody is there to be told.
 	}
 }
 

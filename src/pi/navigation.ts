@@ -24,6 +24,7 @@ import type { SnapshotId } from "../core/ids.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Prepared, Restored, Rewind } from "../engine/rewind.ts";
+import type { Notify } from "./notices.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
 import type { OpDraft, Session } from "./session.ts";
@@ -36,7 +37,7 @@ export interface NavigationDeps {
 	isRunning(): boolean;
 	/** Takes the one-shot wish of an integration for a fork that keeps files. */
 	takeForkPreference(): boolean;
-	notify(ctx: ExtensionContext, message: string, type: "info" | "warning" | "error"): void;
+	readonly notify: Notify;
 }
 
 /** What to do with the files once the move is certain. */
@@ -173,8 +174,13 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	): Promise<typeof cancel> {
 		const decided = await prepare(choice, offered, engine);
 		if (decided.kind !== "restore") return cancel;
-		const { note } = await restore(decided, engine, () => undefined, session.appendOp);
-		deps.notify(ctx, describeOutcome(note), "info");
+		try {
+			const { note } = await restore(decided, engine, () => undefined, session.appendOp);
+			deps.notify(ctx, describeOutcome(note), "info");
+		} catch (error) {
+			// What is true of the files stands in the error itself.
+			deps.notify(ctx, `The restore failed: ${describeError(error)}`, "error");
+		}
 		return cancel;
 	}
 
@@ -203,11 +209,11 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 					return;
 				} catch (error) {
 					// The move cannot be taken back; what is true is told, and recorded below.
-					const message = `The conversation moved, the files did not: ${describeError(error)}`;
+					const message = `The conversation moved, but the restore failed: ${describeError(error)}`;
 					setTimeout(() => deps.notify(ctx, message, "error"), redrawMs).unref();
 				}
 			}
-			session.appendOp(await keep(bindings));
+			session.appendArrival(await keep(bindings));
 		},
 		beforeFork: (entryId, position, ctx) =>
 			orCancel(ctx, async () => {
@@ -241,11 +247,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 				try {
 					({ draft } = await restore(decided, engine, () => undefined, record));
 				} catch (error) {
-					deps.notify(
-						ctx,
-						`Forked, but the files were not restored: ${describeError(error)}`,
-						"error",
-					);
+					deps.notify(ctx, `Forked, but the restore failed: ${describeError(error)}`, "error");
 				}
 			}
 			if (draft === undefined) {

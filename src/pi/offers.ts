@@ -14,6 +14,7 @@ import type { Unavailable } from "../engine/ports.ts";
 import type { Preview, Rewind } from "../engine/rewind.ts";
 import { describeEntry, pointKind } from "./entries.ts";
 import type { Session } from "./session.ts";
+import type { SessionProblemReason } from "./session-log.ts";
 
 export interface Offers {
 	readonly facts: NavigationFacts;
@@ -158,8 +159,19 @@ async function reasonWithoutPoint(
 			return `${why}; the nearest is ${describeEntry(at)}`;
 		at = session.entry(at.parentId ?? "");
 	}
-	return why;
+	const [problem] = (await session.lineage()).problems;
+	return problem === undefined
+		? why
+		: `${why}; a session before this one ${problemWords[problem.reason]}`;
 }
+
+const problemWords: Record<SessionProblemReason, string> = {
+	missing: "is not there any more",
+	unreadable: "cannot be read",
+	"not-a-session": "is no session file",
+	cycle: "names itself as its parent",
+	"too-deep": "is too far back",
+};
 
 const notOffered = (reason: string): Weighed => ({
 	offer: { kind: "unavailable", reason },

@@ -8,6 +8,7 @@ import { shortId } from "../core/ids.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Interrupted } from "../engine/ports.ts";
 import type { Recovery, Rewind } from "../engine/rewind.ts";
+import type { Notify } from "./notices.ts";
 import type { Session } from "./session.ts";
 
 const ways: readonly (readonly [label: string, how: Recovery | "leave"])[] = [
@@ -15,8 +16,6 @@ const ways: readonly (readonly [label: string, how: Recovery | "leave"])[] = [
 	["Finish the restore", "finish"],
 	["Roll back to the files before it", "roll-back"],
 ];
-
-type Notify = (ctx: ExtensionContext, message: string, type: "info" | "warning" | "error") => void;
 
 export async function offerRecovery(
 	engine: Rewind,

@@ -48,6 +48,8 @@ export interface Session {
 	appendTurn(bindings: readonly Binding[]): void;
 	/** Appends nothing when the draft says nothing. */
 	appendOp(draft: OpDraft): void;
+	/** Appends in any case: Pi stores no leaf, so without an entry a restart would land on the branch left behind. */
+	appendArrival(draft: OpDraft): void;
 	appendForkPending(pending: { readonly current: SnapshotId; readonly undo?: SnapshotId }): void;
 }
 
@@ -100,6 +102,7 @@ export function openSession(
 			const data = encodeOp(draft);
 			if (data.snapshots.length > 0) pi.appendEntry(customTypes.op, data);
 		},
+		appendArrival: (draft) => pi.appendEntry(customTypes.op, encodeOp(draft)),
 		appendForkPending: (pending) =>
 			pi.appendEntry(customTypes.forkPending, encodeForkPending(pending)),
 	};

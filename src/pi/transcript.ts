@@ -8,11 +8,12 @@ import { Text } from "@earendil-works/pi-tui";
 import { describeOutcome } from "../core/choices.ts";
 import { customTypes, decodeRecord } from "../core/records.ts";
 
-export function registerTranscript(pi: ExtensionAPI): void {
+/** `offersUndo` says whether the settings of now let a person undo. */
+export function registerTranscript(pi: ExtensionAPI, offersUndo: () => boolean): void {
 	pi.registerEntryRenderer(customTypes.op, (entry, _options, theme) => {
 		const record = decodeRecord(customTypes.op, entry.data);
 		if (record?.kind !== "op" || record.restored === undefined) return undefined;
-		const hint = record.restored.what === "undo" ? "" : " · undo it in /tree";
+		const hint = record.restored.what === "undo" || !offersUndo() ? "" : " · undo it in /tree";
 		return new Text(theme.fg("dim", `◆ ${describeOutcome(record.restored)}${hint}`), 1, 0);
 	});
 }

@@ -169,6 +169,8 @@ export interface PiLaunch {
 	readonly dir: string;
 	/** Appends to the model's script. */
 	readonly addSteps: (steps: readonly Step[]) => void;
+	/** What the next summary that Pi asks for comes to; gives whether it was asked for. */
+	readonly nextSummary: (step: Step) => () => boolean;
 	/** How many steps the model has not taken. */
 	readonly stepsLeft: () => number;
 	/** How often Pi said `agent_settled`. */
@@ -204,6 +206,11 @@ export function prepareLaunch(options: PiOptions, mode: readonly string[] = []):
 		addSteps(steps) {
 			added += steps.length;
 			appendFileSync(script, steps.map((each) => `${JSON.stringify(each)}\n`).join(""));
+		},
+		nextSummary(step) {
+			const file = join(dir, "summary.json");
+			writeFileSync(file, JSON.stringify(step));
+			return () => !existsSync(file);
 		},
 		stepsLeft: () => added - sizeOf(join(dir, "taken")),
 		settledCount: () => sizeOf(join(dir, "settled")),

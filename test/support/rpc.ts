@@ -25,6 +25,11 @@ export interface Notification {
 	readonly type: string;
 }
 
+export interface RpcOptions extends PiOptions {
+	/** Answers to dialogs that open while Pi starts. */
+	readonly choose?: readonly DialogAnswer[];
+}
+
 const entrySchema = v.looseObject({
 	type: v.string(),
 	id: v.string(),
@@ -34,7 +39,11 @@ const entrySchema = v.looseObject({
 	message: v.optional(v.looseObject({ role: v.string(), content: v.optional(v.unknown()) })),
 });
 const entriesSchema = v.object({
-	entries: v.array(entrySchema),
+	// A damaged session file can hold lines that are no entries; Pi passes some of them on.
+	entries: v.pipe(
+		v.array(v.unknown()),
+		v.transform((list) => list.filter((each) => v.is(entrySchema, each))),
+	),
 	leafId: v.nullable(v.string()),
 });
 /** A session entry, as far as tests look at it. */
@@ -82,6 +91,8 @@ export interface RpcPi extends AsyncDisposable, Omit<Dialogs, "unasked"> {
 	/** The first record after now that fits. */
 	readonly next: (fits: RecordFilter) => Promise<PiRecord>;
 	readonly addSteps: (...steps: readonly Step[]) => void;
+	/** What the next summary of a branch or a compaction comes to; gives whether it was asked for. */
+	readonly nextSummary: (step: Step) => () => boolean;
 	/** How many steps the model has not taken; a test of many turns may want it to be 0. */
 	readonly stepsLeft: () => number;
 	/** Prompts, and waits until Pi is settled; a command is over when it was handled. */
@@ -128,10 +139,11 @@ export interface RpcPi extends AsyncDisposable, Omit<Dialogs, "unasked"> {
 }
 
 /** Starts Pi, and waits until its extensions are there. */
-export async function startRpc(options: PiOptions): Promise<RpcPi> {
+export async function startRpc(options: RpcOptions): Promise<RpcPi> {
 	const launch = prepareLaunch(options, ["--mode", "rpc"]);
 	const wire = openWire(launch, options.cwd, options.timeoutMs ?? timeoutMsDefault);
 	const pi = compose(launch, wire);
+	pi.choose(...(options.choose ?? []));
 	try {
 		await pi.state();
 	} catch (error) {
@@ -203,11 +215,15 @@ function recordUi(wire: Wire): Pick<RpcPi, "notifications" | "status" | "errors"
 
 // ---- Prompts ----
 
-type Prompting = Pick<RpcPi, "addSteps" | "stepsLeft" | "prompt" | "promptUntil" | "settled">;
+type Prompting = Pick<
+	RpcPi,
+	"addSteps" | "nextSummary" | "stepsLeft" | "prompt" | "promptUntil" | "settled"
+>;
 
 function prompting(launch: PiLaunch, wire: Wire): Prompting {
 	return {
 		addSteps: (...steps) => launch.addSteps(steps),
+		nextSummary: launch.nextSummary,
 		stepsLeft: launch.stepsLeft,
 		settled: () => wire.watch("agent_settled").seen,
 		async prompt(message, ...steps) {

@@ -3,6 +3,7 @@
  *
  * With REWIND_SCRIPT_DIR, a folder that belongs to one Pi process (see pi.ts), the model follows a script:
  *   script.jsonl     steps, one a line; a driver appends them before each prompt
+ *   summary.json     a step: the next summary that Pi asks for is this, once; else summaries just succeed
  *   taken            one byte per step taken, so that `/reload` and session replacement do not start over
  *   settled          one byte per `agent_settled`, for drivers that see only a screen
  *   result.json      what the last `/drive-…` command came to
@@ -12,7 +13,7 @@
  * Everything the model remembers is in that folder: Pi evaluates extensions anew on `/reload`.
  */
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AssistantMessage, FauxResponseFactory } from "@earendil-works/pi-ai";
 import { fauxAssistantMessage, fauxProvider, fauxText, fauxToolCall } from "@earendil-works/pi-ai";
@@ -69,7 +70,7 @@ function registerModel(pi: ExtensionAPI, dir: string | undefined): void {
 	// A queue of one, which refills itself: the provider fails when it has nothing queued.
 	const serve: FauxResponseFactory = async (transcript, options) => {
 		faux.appendResponses([serve]);
-		if (isSummaryRequest(transcript)) return summary();
+		if (isSummaryRequest(transcript)) return await summarize(dir, options?.signal);
 		if (dir !== undefined && process.env["REWIND_SCRIPT_LOG"]) logRequest(dir, transcript);
 		const step = dir === undefined ? friendlyStep(transcript.messages) : takeStep(dir);
 		return await perform(step, options?.signal);
@@ -89,6 +90,17 @@ function isSummaryRequest(transcript: Transcript): boolean {
 /** No two are equal: Pi finds the entry of a compaction by its text. */
 const summary = (): AssistantMessage =>
 	fauxAssistantMessage(`Scripted summary ${randomUUID().slice(0, 8)}.`);
+
+async function summarize(
+	dir: string | undefined,
+	signal: AbortSignal | undefined,
+): Promise<AssistantMessage> {
+	const file = dir === undefined ? undefined : join(dir, "summary.json");
+	if (file === undefined || !existsSync(file)) return summary();
+	const step: Step = JSON.parse(readFileSync(file, "utf8"));
+	rmSync(file);
+	return await perform(step, signal);
+}
 
 function takeStep(dir: string): Step {
 	const lines = readLines(join(dir, "script.jsonl"));

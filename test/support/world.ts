@@ -26,7 +26,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Environment, PiOptions } from "./pi.ts";
 import { isolatedEnvironment } from "./pi.ts";
-import type { RpcPi } from "./rpc.ts";
+import type { RpcOptions, RpcPi } from "./rpc.ts";
 import { startRpc } from "./rpc.ts";
 import type { TuiOptions, TuiPi } from "./tui.ts";
 import { startTui } from "./tui.ts";
@@ -146,7 +146,7 @@ export interface World extends AsyncDisposable {
 	readonly index: (root?: string) => Picture;
 	/** All of the git dir, and of the common one, but objects and what is ours. */
 	readonly gitState: (root?: string) => Picture;
-	readonly rpc: (options?: InWorld<PiOptions>) => Promise<RpcPi>;
+	readonly rpc: (options?: InWorld<RpcOptions>) => Promise<RpcPi>;
 	readonly tui: (options?: InWorld<TuiOptions>) => Promise<TuiPi>;
 	/** Kills the Pis, removes the folder. */
 	readonly end: () => Promise<void>;

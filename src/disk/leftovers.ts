@@ -1,0 +1,47 @@
+/**
+ * Removes what processes that are gone left in the private dir: stages, scratch folders, copies, temporary files.
+ *
+ * Every such name holds the number of its process. What an interrupted restore still names stays. [R9]
+ *
+ * Limit: a stage on a device mounted deeper in the working tree is found only through its journal.
+ */
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { readInterrupted } from "./journal.ts";
+import { isAlive, thisProcess } from "./process-lock.ts";
+import { stagePrefix } from "./stage.ts";
+
+/** The number, and for a stage the start time, of the process that made it. */
+const ownNames: readonly RegExp[] = [
+	/^stage-(\d+)-(\d+)-[0-9a-f]+$/,
+	/^scratch-(\d+)-[0-9a-f]+$/,
+	/^index\.(\d+)(?:\.lock)?$/,
+	/^capture\.lock\.(\d+)\.[0-9a-f]+$/,
+	/^[\w-]+(?:\.\w+)?\.(\d+)\.[0-9a-f]+\.tmp$/,
+	/^journal-(\d+)-[0-9a-f]+\.json\.tmp$/,
+];
+const ownNamesInRoot: readonly RegExp[] = [
+	new RegExp(`^\\${stagePrefix}(\\d+)-(\\d+)-[0-9a-f]+$`),
+	new RegExp(`^\\${stagePrefix}(\\d+)-new-\\d+$`),
+];
+
+export async function clearLeftovers(root: string, privateDir: string): Promise<void> {
+	const named = new Set(
+		(await readInterrupted(privateDir)).flatMap(({ journal }) => journal.stages),
+	);
+	const { host } = await thisProcess();
+	for (const [folder, patterns] of [
+		[privateDir, ownNames],
+		[join(privateDir, "all"), ownNames],
+		[join(privateDir, "tracked"), ownNames],
+		[root, ownNamesInRoot],
+	] as const) {
+		for (const name of await readdir(folder).catch(() => [])) {
+			const [, pid, start] = patterns.map((pattern) => pattern.exec(name)).find(Boolean) ?? [];
+			if (pid === undefined || named.has(join(folder, name))) continue;
+			const processStart = start === undefined || start === "0" ? "" : start;
+			if (await isAlive({ pid: Number(pid), host, processStart })) continue;
+			await rm(join(folder, name), { recursive: true, force: true });
+		}
+	}
+}

@@ -1,0 +1,66 @@
+/** The engine of a session's folder: opened once, and again when its repository came, went or changed. */
+import { join, resolve } from "node:path";
+import type { Settings } from "../core/settings.ts";
+import type { OpenEngine, Opened } from "../engine/open.ts";
+import type { Rewind } from "../engine/rewind.ts";
+
+export interface Engines {
+	/** Absent where there is none; `onOpened` was told why. */
+	get(): Promise<Rewind | undefined>;
+	close(): Promise<void>;
+}
+
+export interface EnginesOptions {
+	/** The session's folder. */
+	readonly cwd: string;
+	/** Pi's folder of the person. */
+	readonly agentDir: string;
+	/** As Pi names it: empty for an ephemeral session, and possibly relative to the process's folder. */
+	readonly sessionDir: string;
+	readonly settings: Settings;
+	onOpened(opened: Opened): void;
+}
+
+export function createEngines(openEngine: OpenEngine, options: EnginesOptions): Engines {
+	const { cwd, agentDir, sessionDir, settings } = options;
+	let current: Opened | undefined;
+	let looking: Promise<Opened> | undefined;
+
+	async function open(): Promise<Opened> {
+		const opened = await openEngine({
+			cwd,
+			includeUntracked: settings.includeUntracked,
+			maxFileBytes: settings.maxFileMiB * 1024 * 1024,
+			ownFolders: [agentDir],
+			sessionFolders: [
+				join(agentDir, "sessions"),
+				...(sessionDir === "" ? [] : [resolve(sessionDir)]),
+			],
+		});
+		options.onOpened(opened);
+		return opened;
+	}
+
+	/** Cheap where nothing changed: a few looks at the disk, or where there is no repository, one question to git. */
+	async function look(): Promise<Opened> {
+		if (current?.kind === "ready" && (await current.stillHere())) return current;
+		if (current?.kind === "unavailable" && !current.mayChange) return current;
+		if (current?.kind === "ready") await current.rewind.close();
+		return open();
+	}
+
+	return {
+		async get() {
+			looking ??= look().finally(() => {
+				looking = undefined;
+			});
+			current = await looking;
+			return current.kind === "ready" ? current.rewind : undefined;
+		},
+		async close() {
+			// Whoever asked for it was told of a failure to open.
+			await looking?.catch(() => undefined);
+			if (current?.kind === "ready") await current.rewind.close();
+		},
+	};
+}

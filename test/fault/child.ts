@@ -1,0 +1,101 @@
+/**
+ * A process of its own with an engine in it: to be killed, to run beside others, to run as somebody else.
+ *
+ *   child.ts <root> captures <count> [<file>]      captures that often, changing <file> before each; prints ids
+ *   child.ts <root> coverage                       captures once; prints the id and the list of what is not covered
+ *   child.ts <root> restore <id> [fault]           restores; prints the skips
+ *   child.ts <root> fails <id>                     restores; prints the code of the error and its message
+ *
+ * A fault is `kill:<n>` (dies before the n-th change to the disk), `kill-after:<n>`, or `broken:<n>` (from the n-th change
+ * on, every change fails).
+ */
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+import { decodeAnyObjectId, displayPath } from "../../src/core/ids.ts";
+import { isRewindError } from "../../src/core/errors.ts";
+import type { Rewind } from "../../src/engine/rewind.ts";
+import { createGitEngine } from "../../src/git/open.ts";
+
+const [root = "", verb = "", first = "", second = ""] = process.argv.slice(2);
+const owner = { sessionId: `child-${process.pid}` };
+
+async function open(): Promise<Rewind> {
+	const opened = await createGitEngine(Date.now)({
+		cwd: root,
+		includeUntracked: true,
+		maxFileBytes: 32 << 20,
+		ownFolders: [],
+		sessionFolders: [],
+	});
+	if (opened.kind !== "ready") throw new Error(opened.message);
+	return opened.rewind;
+}
+
+const changes = [
+	"renameSync",
+	"linkSync",
+	"unlinkSync",
+	"mkdirSync",
+	"rmdirSync",
+	"chmodSync",
+] as const;
+
+/** Counts the changes that the writer makes to the disk, and stops at one of them. */
+function plant(fault: string): void {
+	const [kind, number] = fault.split(":");
+	let left = Number(number);
+	for (const name of changes) {
+		const real: unknown = Reflect.get(fs, name);
+		if (typeof real !== "function") throw new Error(name);
+		Reflect.set(fs, name, (...args: unknown[]): unknown => {
+			left--;
+			if (kind === "kill" && left === 0) process.kill(process.pid, "SIGKILL");
+			if (kind === "broken" && left <= 0)
+				throw Object.assign(new Error(`EIO: planted, ${name}`), { code: "EIO" });
+			const result: unknown = Reflect.apply(real, fs, args);
+			if (kind === "kill-after" && left === 0) process.kill(process.pid, "SIGKILL");
+			return result;
+		});
+	}
+	syncBuiltinESMExports();
+}
+
+async function captures(rewind: Rewind): Promise<void> {
+	for (let i = 0; i < Number(first); i++) {
+		if (second !== "")
+			fs.writeFileSync(join(root, second), `${process.pid} ${i} ${Math.random()}\n`);
+		try {
+			console.log((await rewind.capture({ owner })).snapshot.id);
+		} catch (error) {
+			console.log(`failed: ${isRewindError(error) ? error.code : String(error)}`);
+		}
+	}
+}
+
+async function coverage(rewind: Rewind): Promise<void> {
+	const { snapshot, notCovered } = await rewind.capture({ owner });
+	console.log(snapshot.id);
+	for (const { path, reason } of notCovered) console.log(`${reason} ${displayPath(path)}`);
+}
+
+async function restore(rewind: Rewind): Promise<void> {
+	const id = decodeAnyObjectId(first);
+	const target = id === undefined ? undefined : await rewind.store.resolve(id);
+	if (target === undefined || typeof target === "string") throw new Error(`no target: ${target}`);
+	const prepared = await rewind.prepare(await rewind.preview({ target, owner }));
+	if (second !== "") plant(second);
+	const restored = await rewind.perform(prepared, owner);
+	await restored.complete();
+	for (const { path, reason } of restored.skips) console.log(`${reason.kind} ${displayPath(path)}`);
+}
+
+const rewind = await open();
+if (verb === "captures") await captures(rewind);
+else if (verb === "coverage") await coverage(rewind);
+else if (verb === "restore") await restore(rewind);
+else if (verb === "fails")
+	await restore(rewind).catch((error: unknown) =>
+		console.log(isRewindError(error) ? `${error.code}\n${error.message}` : String(error)),
+	);
+await rewind.close();

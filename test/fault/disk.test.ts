@@ -1,0 +1,264 @@
+/** A disk that fails in the middle of a restore: everything is as it was, inodes too. [R9] */
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import fs, { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { afterEach, expect, test } from "vitest";
+import { isRewindError } from "../../src/core/errors.ts";
+import {
+	type Engine,
+	expectSame,
+	expectSound,
+	isRoot,
+	openEngine,
+	openWorld,
+	owner,
+	personState,
+} from "../support/engine.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const changes = [
+	"renameSync",
+	"linkSync",
+	"unlinkSync",
+	"mkdirSync",
+	"rmdirSync",
+	"chmodSync",
+	"symlinkSync",
+	"writeFileSync",
+] as const;
+const real = new Map(changes.map((name): [string, unknown] => [name, Reflect.get(fs, name)]));
+
+/** The n-th change to the disk fails once with `code`. */
+function plant(n: number, code: string): { readonly fired: boolean } {
+	let left = n;
+	for (const [name, original] of real) {
+		if (typeof original !== "function") throw new Error(name);
+		Reflect.set(fs, name, (...args: unknown[]): unknown => {
+			if (--left === 0) throw Object.assign(new Error(`${code}: planted in ${name}`), { code });
+			return Reflect.apply(original, fs, args);
+		});
+	}
+	syncBuiltinESMExports();
+	return {
+		get fired() {
+			return left <= 0;
+		},
+	};
+}
+
+function unplant(): void {
+	for (const [name, original] of real) Reflect.set(fs, name, original);
+	syncBuiltinESMExports();
+}
+afterEach(unplant);
+
+const mix =
+	"echo 2 > edit; chmod +x bit; rm -rf back; mkdir -p goes/deep; echo 2 > goes/deep/f; rm swap; echo 2 > swap";
+
+for (const [code, from] of [
+	["ENOSPC", 1],
+	["EIO", 2],
+] as const)
+	test(`whichever change to the disk fails with ${code}, all is as before and the error says so [R9]`, async () => {
+		await using setup = await openWorld({ files: {} });
+		const { world, engine } = setup;
+		world.shell(
+			"echo 1 > edit; echo 1 > bit; mkdir -p back/deep; echo 1 > back/deep/f; ln -s edit swap",
+		);
+		const target = await engine.capture();
+		world.shell(mix);
+		const before = world.files({ inodes: true });
+		const state = personState(world);
+		let failures = 0;
+		for (let n = from; n < 60; n += 2) {
+			const preview = await engine.rewind.preview({ target, owner });
+			const fault = plant(n, code);
+			const outcome = await engine.rewind
+				.prepare(preview)
+				.then((prepared) => engine.rewind.perform(prepared, owner))
+				.catch((error: unknown) => error);
+			unplant();
+			if (!fault.fired) break;
+			failures++;
+			if (!isRewindError(outcome)) throw new Error(`change ${n}: ${String(outcome)}`);
+			expect(["restore-rolled-back", "no-space", "io-failed"]).toContain(outcome.code);
+			expectSame(before, world.files({ inodes: true }));
+			expect(
+				world
+					.shell("ls .git/pi-rewind")
+					.split("\n")
+					.filter((name) => /^(stage|journal)/.test(name)),
+			).toEqual([]);
+		}
+		expect(failures).toBeGreaterThan(6);
+		expectSame(state, personState(world));
+	});
+
+/** A world on a small file system of its own. */
+async function onTmpfs(
+	mountOptions: string,
+	body: (world: World, engine: Engine) => Promise<void>,
+): Promise<void> {
+	const at = fs.mkdtempSync("/tmp/rewind-small-");
+	execFileSync("mount", ["-t", "tmpfs", "-o", mountOptions, "tmpfs", at]);
+	try {
+		const world = createWorld({ at, files: { "a.txt": "1\n" } });
+		const engine = await openEngine(world);
+		try {
+			await body(world, engine);
+		} finally {
+			await engine[Symbol.asyncDispose]();
+		}
+	} finally {
+		execFileSync("umount", ["-l", at]);
+		rmSync(at, { recursive: true });
+	}
+}
+
+test.runIf(isRoot)(
+	"a disk too full for the new content is found before anything changes (B74) [R9]",
+	() =>
+		onTmpfs("size=64m", async (world, engine) => {
+			for (let i = 0; i < 6; i++) writeFileSync(world.path(`f${i}`), Buffer.alloc(1 << 20, `${i}`));
+			const target = await engine.capture();
+			for (let i = 0; i < 6; i++) writeFileSync(world.path(`f${i}`), "small\n");
+			await engine.capture();
+			world.shell("head -c 100M /dev/zero > ../fill || true; truncate -s -2500000 ../fill");
+			const before = world.files({ inodes: true });
+			const outcome = await engine.restore(target).catch((error: unknown) => error);
+			expect(isRewindError(outcome) && outcome.code).toBe("no-space");
+			expectSame(before, world.files({ inodes: true }));
+			world.shell("rm ../fill");
+			await engine.restore(target);
+			expect(world.read("f5")?.length).toBe(1 << 20);
+			expectSound(world);
+		}),
+);
+
+test.runIf(isRoot)(
+	"a file system that runs out of inodes in the middle is rolled back (B74) [R9]",
+	() =>
+		onTmpfs("size=64m,nr_inodes=2000", async (world, engine) => {
+			for (let i = 0; i < 30; i++) world.write(`d/${i}`, "1\n");
+			const target = await engine.capture();
+			for (let i = 0; i < 30; i++) world.write(`d/${i}`, "2\n");
+			world.remove("d/3");
+			await engine.capture();
+			const prepared = await engine.rewind.prepare(await engine.rewind.preview({ target, owner }));
+			// One name at a time until there is no inode left, then a few back.
+			mkdirSync(`${world.at}/fill`);
+			const names: string[] = [];
+			try {
+				for (;;) {
+					const name = `${world.at}/fill/${names.length}`;
+					writeFileSync(name, "");
+					names.push(name);
+				}
+			} catch {
+				for (const name of names.slice(-60)) rmSync(name);
+			}
+			const before = world.files({ inodes: true });
+			const outcome = await engine.rewind.perform(prepared, owner).catch((error: unknown) => error);
+			if (isRewindError(outcome)) expectSame(before, world.files({ inodes: true }));
+			else expect(world.read("d/3")).toBe("1\n");
+			rmSync(`${world.at}/fill`, { recursive: true });
+			if (isRewindError(outcome)) await engine.restore(target);
+			expect([world.read("d/3"), world.read("d/29")]).toEqual(["1\n", "1\n"]);
+		}),
+);
+
+test.runIf(isRoot)(
+	"an immutable file in the middle rolls the restore back and is named (B74) [R9]",
+	async () => {
+		await using setup = await openWorld({
+			files: { "a/1": "1\n", "b/1": "1\n", "c/1": "1\n", z: "1\n" },
+		});
+		const { world, engine } = setup;
+		const target = await engine.capture();
+		world.shell("echo 2 > a/1; echo 2 > b/1; rm c/1; echo 2 > z; mkdir n; echo 2 > n/x");
+		const before = world.files({ inodes: true });
+		world.shell("chattr +i b/1");
+		try {
+			const outcome = await engine.restore(target).catch((error: unknown) => error);
+			if (!isRewindError(outcome)) throw new Error("restored over an immutable file");
+			expect(outcome.message).toContain("b/1");
+			expectSame(before, world.files({ inodes: true }));
+		} finally {
+			world.shell("chattr -i b/1");
+		}
+		await engine.restore(target);
+		expect([world.read("b/1"), world.read("n/x")]).toEqual(["1\n", undefined]);
+	},
+);
+
+test.runIf(isRoot)("an immutable folder is found, and nothing changes [R9]", async () => {
+	await using setup = await openWorld({ files: { "a/1": "1\n", "b/1": "1\n" } });
+	const { world, engine } = setup;
+	const target = await engine.capture();
+	world.shell("echo 2 > a/1; echo 2 > b/1; echo 2 > b/new");
+	const before = world.files({ inodes: true });
+	world.shell("chattr +i b");
+	try {
+		const outcome = await engine.restore(target).catch((error: unknown) => error);
+		expect(isRewindError(outcome)).toBe(true);
+		expectSame(before, world.files({ inodes: true }));
+	} finally {
+		world.shell("chattr -i b");
+	}
+});
+
+for (const [name, mount] of [
+	["a bind mount", ["--bind"]],
+	["another file system", ["-t", "tmpfs"]],
+] as const)
+	test.runIf(isRoot)(
+		`a folder of the tree that is ${name} is restored like any other`,
+		async () => {
+			await using setup = await openWorld();
+			const { world, engine } = setup;
+			mkdirSync(`${world.at}/source`);
+			mkdirSync(world.path("mnt"));
+			execFileSync("mount", [
+				...mount,
+				...(name === "a bind mount" ? [`${world.at}/source`] : ["tmpfs"]),
+				world.path("mnt"),
+			]);
+			try {
+				world.shell(
+					"echo 1 > mnt/edit; echo 1 > mnt/back; ln -s edit mnt/link; mkdir mnt/deep; echo 1 > mnt/deep/x; echo '#!' > mnt/run; chmod 755 mnt/run",
+				);
+				const target = await engine.capture();
+				const wanted = world.files();
+				world.shell(
+					"echo 2 > mnt/edit; rm mnt/back mnt/link mnt/run; echo 2 > mnt/new; rm -r mnt/deep",
+				);
+				await engine.capture();
+				const changed = world.files();
+				const restored = await engine.restore(target);
+				expect(restored.skips).toEqual([]);
+				expectSame(wanted, world.files());
+				await engine.undo(restored);
+				expectSame(changed, world.files());
+			} finally {
+				execFileSync("umount", [world.path("mnt")]);
+			}
+		},
+	);
+
+test.runIf(isRoot)(
+	"a capture that finds no room says so, changes nothing, and the next one works [R12]",
+	() =>
+		onTmpfs("size=16m", async (world, engine) => {
+			const first = await engine.capture();
+			writeFileSync(world.path("big"), randomBytes(2 << 20));
+			world.shell("head -c 100M /dev/zero > ../fill || true; truncate -s -500000 ../fill");
+			const before = world.files({ inodes: true });
+			const outcome = await engine.rewind.capture({ owner }).catch((error: unknown) => error);
+			expect(isRewindError(outcome) ? outcome.code : outcome).toBe("no-space");
+			expectSame(before, world.files({ inodes: true }));
+			world.shell("rm ../fill big");
+			expect((await engine.capture()).tree).toBe(first.tree);
+			expectSound(world);
+		}),
+);
