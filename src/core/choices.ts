@@ -202,6 +202,8 @@ function skipWords(reason: SkipReason): string {
 				: `not covered then: ${notCoveredWords[reason.why]}`;
 		case "ignored-then":
 			return "ignored at that point";
+		case "older-than-point":
+			return "there already at that point, but not covered";
 		case "untracked-scope":
 			return "untracked files were not covered then";
 		case "other-repository":

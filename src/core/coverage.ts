@@ -66,6 +66,8 @@ export interface CoverageLists {
 	readonly umask: number;
 	/** Permission bits where they differ from that. */
 	readonly modes: ReadonlyMap<BytePath, number>;
+	/** In scope `tracked`: what the person's index tracked and the disk did not have. */
+	readonly gone: ReadonlySet<BytePath>;
 }
 
 /** A snapshot as read back: ids, head and coverage. Snapshots of the predecessors have no `head` and cover by rule. */
@@ -84,7 +86,12 @@ export interface IgnoreRules {
 	readonly excludesFile: ObjectId | undefined;
 }
 
-export const noCoverage: CoverageLists = { notCovered: [], umask: 0o022, modes: new Map() };
+export const noCoverage: CoverageLists = {
+	notCovered: [],
+	umask: 0o022,
+	modes: new Map(),
+	gone: new Set(),
+};
 
 const headSchema = v.looseObject({
 	v: v.literal(1),
@@ -101,6 +108,7 @@ const listsSchema = v.looseObject({
 	umask: v.number(),
 	notCovered: v.array(v.tuple([v.string(), v.string(), v.optional(v.number())])),
 	modes: v.array(v.tuple([v.string(), v.number()])),
+	gone: v.optional(v.array(v.string()), []),
 });
 
 export function encodeSnapshotMessage(head: SnapshotHead): string {
@@ -132,14 +140,16 @@ export function encodeCoverageLists(lists: CoverageLists): string {
 	const notCovered = lists.notCovered
 		.map(({ path, reason, size }) => (size === undefined ? [path, reason] : [path, reason, size]))
 		.toSorted(byFirst);
-	return `${JSON.stringify({ v: 1, umask: lists.umask, notCovered, modes: [...lists.modes].toSorted(byFirst) })}\n`;
+	const modes = [...lists.modes].toSorted(byFirst);
+	const gone = lists.gone.size === 0 ? {} : { gone: [...lists.gone].toSorted() };
+	return `${JSON.stringify({ v: 1, umask: lists.umask, notCovered, modes, ...gone })}\n`;
 }
 
 /** Absent when the bytes are not a list of version 1: then nothing is known to be covered. */
 export function decodeCoverageLists(json: string): CoverageLists | undefined {
 	const result = v.safeParse(listsSchema, parseJson(json));
 	if (!result.success) return undefined;
-	const { umask, notCovered, modes } = result.output;
+	const { umask, notCovered, modes, gone } = result.output;
 	return {
 		umask,
 		notCovered: notCovered.map(([path, reason, size]) => ({
@@ -148,6 +158,7 @@ export function decodeCoverageLists(json: string): CoverageLists | undefined {
 			...(size === undefined ? {} : { size }),
 		})),
 		modes: new Map(modes.map(([path, mode]) => [bytePathOf(path), mode & 0o777])),
+		gone: new Set(gone.map(bytePathOf)),
 	};
 }
 

@@ -40,6 +40,8 @@ export interface DiskFact {
 	readonly kind: "absent" | "file" | "link" | "folder" | "special";
 	/** The nearest-to-root parent that is no real folder: a link, a file, a special file. */
 	readonly blockedBy?: BytePath;
+	/** When the inode last changed, in ms since the epoch. */
+	readonly changedAt?: number;
 	/** A parent (or the path itself) that holds a `.git`: another repository. */
 	readonly repository?: BytePath;
 	/** For a folder: paths of all that lies below it, folders left out. */
@@ -69,6 +71,8 @@ export type Step =
 export type SkipReason =
 	| { readonly kind: "not-covered"; readonly when: "now" | "then"; readonly why: NotCoveredReason }
 	| { readonly kind: "ignored-then" }
+	/** It was there when the target was taken, and yet is not in it. */
+	| { readonly kind: "older-than-point" }
 	| { readonly kind: "untracked-scope" }
 	| { readonly kind: "other-repository" }
 	| { readonly kind: "not-in-capture" }
@@ -107,16 +111,18 @@ export interface PlanInput {
 	readonly only?: ReadonlySet<BytePath>;
 	/** Facts for every path of `changes`. */
 	readonly disk: (path: BytePath) => DiskFact;
-	/** Paths that the person's index tracks now; needed only when a scope is `tracked`. */
-	readonly tracked?: ReadonlySet<BytePath>;
 }
 
 export function planRestore(input: PlanInput): Plan {
 	const wanted = input.changes.filter(({ path }) => input.only?.has(path) ?? true);
 	const skips = new Map<BytePath, SkipReason>();
 	const gone = new Set(wanted.filter((c) => c.to === undefined).map((c) => c.path));
+	// A folder that was only renamed has old files at new paths: what comes back elsewhere was covered.
+	const returning = new Set(
+		wanted.flatMap(({ from, to }) => (from === undefined && to !== undefined ? [to.id] : [])),
+	);
 	for (const change of wanted) {
-		const reason = reasonToSkip(change, input, gone);
+		const reason = reasonToSkip(change, input, gone, returning);
 		if (reason !== undefined) skips.set(change.path, reason);
 	}
 	leaveBlockedFoldersWhole(wanted, input, skips);
@@ -137,8 +143,9 @@ export function countSteps(steps: readonly Step[]): Counts {
 
 function reasonToSkip(
 	{ path, from, to }: TreeChange,
-	{ now, target, ignoredThen, disk, tracked }: PlanInput,
+	{ now, target, ignoredThen, disk }: PlanInput,
 	gone: ReadonlySet<BytePath>,
+	returning: ReadonlySet<ObjectId>,
 ): SkipReason | undefined {
 	const fact = disk(path);
 	if (fact.repository !== undefined) return { kind: "other-repository" };
@@ -150,8 +157,11 @@ function reasonToSkip(
 	if (wasHidden !== undefined) return { kind: "not-covered", when: "then", why: wasHidden };
 	// [R7] Absence from the target says "did not exist" only where the target would have covered it.
 	if (to === undefined && ignoredThen.has(path)) return { kind: "ignored-then" };
-	if (to === undefined && target.head?.scope === "tracked" && !(tracked?.has(path) ?? false))
+	// Absence from a snapshot of tracked files says "was not tracked", but for those it names as gone.
+	if (to === undefined && target.head?.scope === "tracked" && !target.coverage.gone.has(path))
 		return { kind: "untracked-scope" };
+	if (to === undefined && from !== undefined && isOlder(fact, target) && !returning.has(from.id))
+		return { kind: "older-than-point" };
 	// [R5] Something is there that the capture does not hold: ignored now, or it came since. Folders are judged below.
 	if (
 		from === undefined &&
@@ -165,6 +175,20 @@ function reasonToSkip(
 			? undefined
 			: { kind: "behind-link", link: fact.blockedBy };
 	return undefined;
+}
+
+/** File systems stamp by a clock that ticks up to 10 ms late; some in whole seconds, even two. */
+const olderByMs = 20;
+const olderByMsCoarse = 2_000;
+
+/**
+ * A file whose inode did not change since before the target was taken was there then. The target would have it, had it
+ * been covered: it was ignored by rules that nothing recorded, such as a .gitignore that ignored itself. [R7]
+ */
+function isOlder({ changedAt }: DiskFact, target: Snapshot): boolean {
+	if (changedAt === undefined || target.head === undefined) return false;
+	const slack = changedAt % 1_000 === 0 ? olderByMsCoarse : olderByMs;
+	return changedAt < target.head.takenAt - slack;
 }
 
 function uncovered(snapshot: Snapshot, path: BytePath): NotCoveredReason | undefined {

@@ -16,7 +16,13 @@ import {
 	readSync,
 	constants,
 } from "node:fs";
-import { type BytePath, bytePathOf, type ObjectFormat, pathBytes } from "../core/ids.ts";
+import {
+	type BytePath,
+	bytePathOf,
+	type ObjectFormat,
+	parentPaths,
+	pathBytes,
+} from "../core/ids.ts";
 import { fileModes, type TreeEntry } from "../core/plan.ts";
 
 export const absolutePath = (root: string, path: BytePath): Buffer =>
@@ -46,6 +52,16 @@ export function blockingParent(root: string, path: BytePath): BytePath | undefin
 	}
 	return undefined;
 }
+
+/** Whether a folder - a real one, not a link to one - is another repository's working tree. */
+export const holdsRepository = (root: string, folder: BytePath): boolean =>
+	folder !== "" &&
+	lstatAt(root, folder)?.isDirectory() === true &&
+	lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
+
+/** The folder nearest to the root, of a path's parents or the path itself, that is another repository. */
+export const repositoryAround = (root: string, path: BytePath): BytePath | undefined =>
+	[...parentPaths(path).toReversed(), path].find((folder) => holdsRepository(root, folder));
 
 const chunkBytes = 1 << 20;
 

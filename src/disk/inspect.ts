@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { type BytePath, bytePathOf, parentPaths } from "../core/ids.ts";
 import type { DiskFact } from "../core/plan.ts";
-import { absolutePath, blockingParent, createBreather, lstatAt } from "./files.ts";
+import { absolutePath, blockingParent, createBreather, holdsRepository, lstatAt } from "./files.ts";
 
 /** A folder in the way is only looked through up to here; a larger one is not going to be emptied by a plan. */
 const insideMax = 100_000;
@@ -11,42 +11,40 @@ export async function inspectPaths(
 	root: string,
 	paths: readonly BytePath[],
 ): Promise<(path: BytePath) => DiskFact> {
-	const repositories = new Map<BytePath, boolean>();
-	const holdsRepository = (folder: BytePath): boolean => {
-		let known = repositories.get(folder);
-		if (known === undefined) {
-			known = lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
-			repositories.set(folder, known);
-		}
-		return known;
+	const known = new Map<BytePath, boolean>();
+	const isRepository = (folder: BytePath): boolean => {
+		let answer = known.get(folder);
+		if (answer === undefined) known.set(folder, (answer = holdsRepository(root, folder)));
+		return answer;
 	};
 	const facts = new Map<BytePath, DiskFact>();
 	const breathe = createBreather();
 	for (const path of paths) {
-		facts.set(path, inspectOne(root, path, holdsRepository));
+		facts.set(path, inspectOne(root, path, isRepository));
 		await breathe();
 	}
-	return (path) => facts.get(path) ?? inspectOne(root, path, holdsRepository);
+	return (path) => facts.get(path) ?? inspectOne(root, path, isRepository);
 }
 
 function inspectOne(
 	root: string,
 	path: BytePath,
-	holdsRepository: (folder: BytePath) => boolean,
+	isRepository: (folder: BytePath) => boolean,
 ): DiskFact {
 	const parent = blockingParent(root, path);
 	// A parent that is not there blocks nothing: it will be made.
 	const blockedBy =
 		parent !== undefined && lstatAt(root, parent) !== undefined ? parent : undefined;
-	const repository = [...parentPaths(path).toReversed(), path].find(holdsRepository);
+	const repository = [...parentPaths(path).toReversed(), path].find(isRepository);
 	const about = {
 		...(blockedBy === undefined ? {} : { blockedBy }),
 		...(repository === undefined ? {} : { repository }),
 	};
 	const stats = parent === undefined ? lstatAt(root, path) : undefined;
 	if (stats === undefined) return { kind: "absent", ...about };
-	if (stats.isFile()) return { kind: "file", ...about };
-	if (stats.isSymbolicLink()) return { kind: "link", ...about };
+	const changedAt = Number(stats.ctimeNs / 1_000_000n);
+	if (stats.isFile()) return { kind: "file", changedAt, ...about };
+	if (stats.isSymbolicLink()) return { kind: "link", changedAt, ...about };
 	if (!stats.isDirectory()) return { kind: "special", ...about };
 	return { kind: "folder", ...about, ...lookInside(root, path) };
 }

@@ -14,9 +14,11 @@ import { decodeIdentity, isAlive, thisProcess } from "./process-lock.ts";
 /** Gives the journal's file. */
 export async function writeJournal(
 	privateDir: string,
-	draft: JournalDraft & Pick<Journal, "stages">,
+	draft: JournalDraft,
+	stages: readonly string[],
 ): Promise<string> {
-	const journal: Journal = { v: 1, ...(await thisProcess()), ...draft };
+	const { formerPaths: _, ...about } = draft;
+	const journal: Journal = { v: 1, ...(await thisProcess()), ...about, stages };
 	const file = join(privateDir, `journal-${process.pid}-${randomBytes(4).toString("hex")}.json`);
 	await writeFile(`${file}.tmp`, JSON.stringify(journal));
 	await rename(`${file}.tmp`, file);

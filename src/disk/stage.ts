@@ -76,15 +76,28 @@ export async function makeStage(
 
 	try {
 		for (const { path } of steps) {
-			// Most refusals of the file system are found here, before anything is changed.
-			accessSync(absolutePath(root, nearestFolder(root, path)), constants.W_OK | constants.X_OK);
-			places.set(path, { folder: folderFor(path), number: places.size });
+			naming(path, () => {
+				// Most refusals of the file system are found here, before anything is changed.
+				accessSync(absolutePath(root, nearestFolder(root, path)), constants.W_OK | constants.X_OK);
+				places.set(path, { folder: folderFor(path), number: places.size });
+			});
 		}
 		await writeContent(stage, steps, readBlobs);
 		return stage;
 	} catch (error) {
 		await stage.discard();
-		throw asRewindError(error, "Cannot prepare the restore", "Nothing was changed");
+		throw asRewindError(error, "Cannot prepare the restore", nothingChanged);
+	}
+}
+
+const nothingChanged = "Nothing was changed";
+
+/** What fails says on which path. */
+function naming(path: BytePath, act: () => void): void {
+	try {
+		act();
+	} catch (error) {
+		throw asRewindError(error, `Cannot prepare to restore ${displayPath(path)}`, nothingChanged);
 	}
 }
 
@@ -103,8 +116,10 @@ async function writeContent(
 	const breathe = createBreather();
 	await readBlobs([...wanted.keys()], async (id, content) => {
 		for (const { path, to } of wanted.get(id) ?? []) {
-			if (to.mode === fileModes.link) symlinkSync(content, stage.newFile(path));
-			else writeFileSync(stage.newFile(path), content, { mode: 0o600, flag: "wx" });
+			naming(path, () => {
+				if (to.mode === fileModes.link) symlinkSync(content, stage.newFile(path));
+				else writeFileSync(stage.newFile(path), content, { mode: 0o600, flag: "wx" });
+			});
 		}
 		await breathe();
 	});

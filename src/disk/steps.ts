@@ -13,12 +13,16 @@ import {
 	constants,
 	copyFileSync,
 	linkSync,
+	lstatSync,
 	mkdirSync,
 	readdirSync,
+	readlinkSync,
 	realpathSync,
 	renameSync,
 	rmdirSync,
+	symlinkSync,
 	unlinkSync,
+	utimesSync,
 } from "node:fs";
 import { basename } from "node:path";
 import {
@@ -26,7 +30,6 @@ import {
 	bytePathOf,
 	displayPath,
 	type ObjectFormat,
-	parentPath,
 	parentPaths,
 } from "../core/ids.ts";
 import { fileModes, type Skip, type SkipReason, type Step, type TreeEntry } from "../core/plan.ts";
@@ -39,6 +42,7 @@ import {
 	errorCode,
 	isEntryAt,
 	lstatAt,
+	repositoryAround,
 } from "./files.ts";
 import { type DiskStage, stagePrefix } from "./stage.ts";
 
@@ -53,6 +57,43 @@ export interface StepsOptions {
 
 type Write = Step & { readonly kind: "write" };
 
+/**
+ * Puts an entry in its place, replacing what is there. Bind mounts share a device number and still refuse a rename: then
+ * a copy goes there, in one piece.
+ */
+function put(from: Buffer, to: Buffer): void {
+	try {
+		renameSync(from, to);
+	} catch (error) {
+		if (errorCode(error) !== "EXDEV") throw error;
+		const folder = to.subarray(0, to.lastIndexOf(0x2f) + 1);
+		const name = `${stagePrefix}${process.pid}-${basename(from.toString("latin1"))}`;
+		const beside = Buffer.concat([folder, Buffer.from(name)]);
+		copyEntry(from, beside);
+		renameSync(beside, to);
+	}
+}
+
+/** Takes an entry from its place. */
+function take(from: Buffer, to: Buffer): void {
+	try {
+		renameSync(from, to);
+	} catch (error) {
+		if (errorCode(error) !== "EXDEV") throw error;
+		copyEntry(from, to);
+		unlinkSync(from);
+	}
+}
+
+/** A file with its bits and times, or a link as it is. */
+function copyEntry(from: Buffer, to: Buffer): void {
+	const stats = lstatSync(from);
+	if (stats.isSymbolicLink()) return symlinkSync(readlinkSync(from, { encoding: "buffer" }), to);
+	copyFileSync(from, to, constants.COPYFILE_EXCL);
+	chmodSync(to, stats.mode & 0o7777);
+	utimesSync(to, stats.atime, stats.mtime);
+}
+
 export interface StepsRun {
 	/** Stops at the first failure, with all that was done until then in place. */
 	doAll(): Promise<void>;
@@ -65,6 +106,7 @@ export function createSteps(
 	options: StepsOptions,
 	stage: DiskStage,
 	steps: readonly Step[],
+	formerPaths: readonly BytePath[],
 ): StepsRun {
 	const { root } = options;
 	const back: (() => void)[] = [];
@@ -84,6 +126,9 @@ export function createSteps(
 		// For a write, a parent that is not there will be made; anything else that is no folder blocks.
 		if (blocker !== undefined && (step.kind !== "write" || lstatAt(root, blocker) !== undefined))
 			return leave(step, { kind: "behind-link", link: blocker });
+		// A `git init` since the plan was made: what is inside is not ours any more.
+		if (repositoryAround(root, step.path) !== undefined)
+			return leave(step, { kind: "other-repository" });
 		if (step.from !== undefined && !holds(step.path, step.from))
 			return leave(step, { kind: "changed-meanwhile" });
 		if (step.kind === "delete") deleteFile(step.path);
@@ -93,8 +138,8 @@ export function createSteps(
 	}
 
 	function deleteFile(path: BytePath): void {
-		renameSync(at(path), stage.oldFile(path));
-		back.push(() => renameSync(stage.oldFile(path), at(path)));
+		take(at(path), stage.oldFile(path));
+		back.push(() => put(stage.oldFile(path), at(path)));
 	}
 
 	function setExecutable(path: BytePath, to: TreeEntry): void {
@@ -115,13 +160,13 @@ export function createSteps(
 		}
 		if (step.to.mode !== fileModes.link) prepareFile(step, stats);
 		if (stats === undefined) {
-			moveInto(stage.newFile(path), path);
+			put(stage.newFile(path), at(path));
 			back.push(() => unlinkSync(at(path)));
 			return true;
 		}
 		keepOld(path);
-		back.push(() => renameSync(stage.oldFile(path), at(path)));
-		moveInto(stage.newFile(path), path);
+		put(stage.newFile(path), at(path));
+		back.push(() => put(stage.oldFile(path), at(path)));
 		return true;
 	}
 
@@ -135,27 +180,15 @@ export function createSteps(
 		if (stats.uid !== 0n || stats.gid !== 0n) chownSync(file, Number(stats.uid), Number(stats.gid));
 	}
 
-	/** A second name for the old content; where the file system has no links, its only one. */
+	/** A second name for the old content; where the file system gives none, a copy. */
 	function keepOld(path: BytePath): void {
 		try {
 			linkSync(at(path), stage.oldFile(path));
 		} catch (error) {
 			const code = errorCode(error);
-			if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EMLINK") throw error;
-			renameSync(at(path), stage.oldFile(path));
-		}
-	}
-
-	/** Bind mounts share a device number and still refuse a rename: then it goes by way of a copy beside. */
-	function moveInto(file: Buffer, path: BytePath): void {
-		try {
-			renameSync(file, at(path));
-		} catch (error) {
-			if (errorCode(error) !== "EXDEV") throw error;
-			const name = `/${stagePrefix}${process.pid}-${basename(file.toString())}`;
-			const beside = Buffer.concat([at(parentPath(path)), Buffer.from(name)]);
-			copyFileSync(file, beside, constants.COPYFILE_EXCL);
-			renameSync(beside, at(path));
+			if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EMLINK" && code !== "EXDEV")
+				throw error;
+			copyEntry(at(path), stage.oldFile(path));
 		}
 	}
 
@@ -177,10 +210,10 @@ export function createSteps(
 	}
 
 	/** Folders that the deletes emptied go too, unless a write is about to need them. */
-	function removeEmptied(): void {
+	function removeEmptied(paths: readonly BytePath[]): void {
 		const writes = steps.filter(({ kind }) => kind !== "delete");
 		const needed = new Set(writes.flatMap(({ path }) => parentPaths(path)));
-		const emptied = new Set(done.flatMap(({ path }) => parentPaths(path)));
+		const emptied = new Set(paths.flatMap((path) => parentPaths(path)));
 		for (const folder of [...emptied].toSorted((a, b) => b.length - a.length))
 			if (!needed.has(folder) && !isCwd(folder)) removeFolder(folder);
 	}
@@ -226,8 +259,9 @@ export function createSteps(
 	return {
 		async doAll() {
 			await doSome(steps.filter(({ kind }) => kind === "delete"));
-			removeEmptied();
+			removeEmptied(done.map(({ path }) => path));
 			await doSome(steps.filter(({ kind }) => kind !== "delete"));
+			removeEmptied(formerPaths);
 		},
 		takeBack() {
 			for (const act of back.toReversed()) act();

@@ -35,8 +35,8 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 		const stage = stages.get(given.id);
 		if (stage === undefined)
 			throw new RewindError("invariant-broken", "BUG: this stage is not prepared any more");
-		const journal = await writeJournal(privateDir, { ...draft, stages: stage.folders });
-		const run = createSteps(options, stage, steps);
+		const journal = await writeJournal(privateDir, draft, stage.folders);
+		const run = createSteps(options, stage, steps, draft.formerPaths ?? []);
 		try {
 			await run.doAll();
 		} catch (error) {

@@ -53,8 +53,6 @@ export interface SnapshotStore {
 	changes(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
 	/** Which of `paths` the rules of `snapshot` ignored: its .gitignore files and the rules outside its tree. */
 	ignoredUnder(snapshot: Snapshot, paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>>;
-	/** Paths that the person's index tracks. */
-	trackedPaths(): Promise<ReadonlySet<BytePath>>;
 	/** Content of blobs, checked against their ids, in the order asked; throws `object-missing`. */
 	readBlobs(
 		ids: readonly ObjectId[],
@@ -95,7 +93,13 @@ export interface Journal {
 }
 
 /** What the engine knows of a restore about to begin; the writer adds the rest. */
-export type JournalDraft = Pick<Journal, "sessionId" | "target" | "undo" | "paths" | "startedAt">;
+export type JournalDraft = Pick<
+	Journal,
+	"sessionId" | "target" | "undo" | "paths" | "startedAt"
+> & {
+	/** Paths of an interrupted restore: folders above them that are empty by now were emptied, or made, by it. */
+	readonly formerPaths?: readonly BytePath[];
+};
 
 /** A journal that its process did not finish. */
 export interface Interrupted {

@@ -123,7 +123,6 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			target,
 			ignoredThen,
 			disk: await worktree.inspect(paths),
-			...(target.head?.scope === "tracked" ? { tracked: await store.trackedPaths() } : {}),
 			...(only === undefined ? {} : { only }),
 		});
 		return { target, now: from, plan };
@@ -132,6 +131,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 	async function perform(
 		{ preview: { target, now: asked, plan }, stage }: Prepared,
 		owner: Owner,
+		formerPaths: readonly BytePath[] = [],
 	): Promise<Restored> {
 		let performed: Awaited<ReturnType<Worktree["perform"]>>;
 		let before: Captured;
@@ -148,6 +148,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 				undo: before.snapshot.id,
 				paths: steps.steps.map(({ path }) => path),
 				startedAt: now(),
+				formerPaths,
 			});
 		} catch (error) {
 			await stage.discard();
@@ -178,7 +179,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 		capture: store.capture,
 		preview,
 		prepare,
-		perform,
+		perform: (prepared, owner) => perform(prepared, owner),
 		discard: ({ stage }) => stage.discard(),
 		changedBetween: store.changes,
 		interrupted: worktree.interrupted,
@@ -199,7 +200,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 				only: new Set(journal.paths),
 				also: journal.paths,
 			});
-			const restored = await perform(await prepare(shown), owner);
+			const restored = await perform(await prepare(shown), owner, journal.paths);
 			return {
 				...restored,
 				async complete() {

@@ -15,7 +15,7 @@ import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
 import { notCoveredIndex } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
 import { type BytePath, bytePathOf, type ObjectId, shortId } from "../core/ids.ts";
-import { lstatAt } from "../disk/files.ts";
+import { blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
 import { acquireLock } from "../disk/process-lock.ts";
 import type { Captured, CaptureRequest, Owner } from "../engine/ports.ts";
 import { type Classified, classify, isOwn, type OwnPaths, overTurnLimit } from "./classify.ts";
@@ -28,7 +28,7 @@ import type { ObjectWriter } from "./object-writer.ts";
 import type { PersonIndex } from "./person-index.ts";
 import type { PrivateDir, Scope } from "./private-dir.ts";
 import { gitDirNamedBy, type Repository } from "./repository.ts";
-import type { Rules } from "./rules.ts";
+import { readRuleFiles } from "./rules.ts";
 import { lineOf } from "./run.ts";
 import type { SnapshotDraft, SnapshotWriter } from "./snapshot-writer.ts";
 import { type StageResult, stagePaths } from "./stage-paths.ts";
@@ -42,7 +42,6 @@ export interface CaptureDeps {
 	readonly env: NodeJS.ProcessEnv;
 	readonly person: RunHere;
 	readonly personIndex: PersonIndex;
-	readonly rules: Rules;
 	readonly writer: ObjectWriter;
 	readonly snapshotWriter: SnapshotWriter;
 	readonly keepalive: Keepalive;
@@ -73,6 +72,8 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	const claimed = new Set<string>();
 
 	async function capture(request: CaptureRequest): Promise<Captured> {
+		// First of all: a git dir that was moved away must not be made again by us.
+		await assertRootIsThere(undefined);
 		await mkdir(repository.privateDir, { recursive: true });
 		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
 		const copy = release === undefined ? await copyIndex() : undefined;
@@ -165,7 +166,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const git = runIn(root, copy === undefined ? env : { ...env, GIT_INDEX_FILE: copy });
 		const startedAt = deps.now();
 		await readLast();
-		const rules = await deps.rules.read();
+		const rules = await readRuleFiles(repository, dir.gitDir);
 		const [listing, news, young, position] = await Promise.all([
 			listChanges(git, deps.scope === "all", signal),
 			personIndex.news(git),
@@ -173,8 +174,11 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			headPosition(repository, deps.person),
 		]);
 		const touched = touchedYoung(young, root, new Set(listing.changed));
-		const nested = listing.folders.filter(holdsRepository);
-		const plainFolders = listing.folders.filter((folder) => !holdsRepository(folder));
+		// A captured file or link that is a folder now: git says that it is gone, and nothing of what is in it.
+		const swapped = listing.changed.filter((path) => lstatAt(root, path)?.isDirectory() === true);
+		const folders = [...listing.folders, ...swapped];
+		const nested = folders.filter((folder) => holdsRepository(root, folder));
+		const plainFolders = folders.filter((folder) => !holdsRepository(root, folder));
 		const candidates = new Set([
 			...listing.changed,
 			...listing.untracked,
@@ -215,12 +219,9 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		};
 		const captured = await reuseOrWrite(draft, request, copy === undefined);
 		if (copy === undefined)
-			await saveYoung(dir.gitDir, youngOf(found.signatures, young, startedAt));
+			await saveYoung(dir.gitDir, youngOf(found.signatures, young, leftIndex(found), startedAt));
 		return captured;
 	}
-
-	const holdsRepository = (folder: BytePath): boolean =>
-		lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
 
 	/** Another process may have captured since: the private HEAD says which snapshot the index stands for. */
 	async function readLast(): Promise<void> {
@@ -248,15 +249,10 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	}
 
 	async function isInRepository(path: BytePath): Promise<boolean> {
-		// One path a line: a name with a newline in it cannot be asked for.
-		if (path.includes("\n") || !(await personIndex.tracked()).has(path)) return false;
-		const git = runIn(root, env);
-		const stdin = Buffer.from(`${path}\n`, "latin1");
-		const { stdout } = await git(["hash-object", "--no-filters", "--stdin-paths"], { stdin });
-		const { code } = await git(["cat-file", "-e", writer.trusted(lineOf(stdout))], {
-			answers: [1, 128],
-		});
-		return code === 0;
+		if (!(await personIndex.tracked()).has(path)) return false;
+		const id = blobIdAt(root, path, format);
+		if (id === undefined) return false;
+		return (await runIn(root, env)(["cat-file", "-e", id], { answers: [1, 128] })).code === 0;
 	}
 
 	async function limitTurn(found: Classified): Promise<Classified> {
@@ -323,7 +319,12 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		for (const path of unreadable)
 			if (!isOwn(deps.own, path)) notCovered.set(path, { path, reason: "unreadable" });
 		for (const item of [...found.notCovered, ...staged.failed]) notCovered.set(item.path, item);
-		return { notCovered: [...notCovered.values()], ...bitsOf(found, staged, modesOf) };
+		const gone = deps.scope === "tracked" ? absentOf(found) : [];
+		return {
+			notCovered: [...notCovered.values()],
+			...bitsOf(found, staged, modesOf),
+			gone: new Set(gone),
+		};
 	}
 
 	/** The last snapshot's bits, brought up to date for what was staged or asked for. */
@@ -390,6 +391,14 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 
 	return capture;
 }
+
+/** Staged as gone: not on the disk. */
+const absentOf = (found: Classified): BytePath[] =>
+	found.stage.filter((path) => !found.signatures.has(path));
+
+/** Paths that a capture took off the index. */
+const leftIndex = (found: Classified): ReadonlySet<BytePath> =>
+	new Set([...found.drop, ...absentOf(found)]);
 
 const claimKey = (owner: Owner, id: ObjectId): string => `${owner.sessionId} ${id}`;
 

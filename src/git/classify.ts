@@ -9,7 +9,7 @@
 import { accessSync, type BigIntStats, constants, lstatSync } from "node:fs";
 import type { NotCovered, NotCoveredReason } from "../core/coverage.ts";
 import { type BytePath, bytePathOf, isWithin, parentPaths } from "../core/ids.ts";
-import { absolutePath, errorCode } from "../disk/files.ts";
+import { absolutePath, errorCode, holdsRepository } from "../disk/files.ts";
 import { stagePrefix } from "../disk/stage.ts";
 
 /** Paths of ours and of Pi's inside the working tree, relative to it. */
@@ -60,16 +60,12 @@ export const lstatBig = (path: Buffer): BigIntStats | undefined =>
 export const signatureOf = (stats: BigIntStats): StatSignature =>
 	`${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}:${stats.ino}:${stats.mode}`;
 
-/** Answers "is there a `.git` in this folder" once per folder. */
-export function repositoryFinder(root: string): (folder: BytePath) => boolean {
-	const known = new Map<BytePath, boolean>();
+/** Answers once per folder. */
+function remembered<T>(ask: (folder: BytePath) => T): (folder: BytePath) => T {
+	const known = new Map<BytePath, T>();
 	return (folder) => {
-		let answer = known.get(folder);
-		if (answer === undefined) {
-			answer =
-				folder !== "" && safeLstat(absolutePath(root, bytePathOf(`${folder}/.git`))) !== "absent";
-			known.set(folder, answer);
-		}
+		const answer = known.get(folder) ?? ask(folder);
+		known.set(folder, answer);
 		return answer;
 	};
 }
@@ -85,7 +81,12 @@ function safeLstat(path: Buffer): BigIntStats | "absent" | "denied" {
 }
 
 export function classify(candidates: Iterable<BytePath>, input: ClassifyInput): Classified {
-	const holdsRepository = repositoryFinder(input.root);
+	const isRepository = remembered((folder) => holdsRepository(input.root, folder));
+	const folderState = remembered((folder): "folder" | "absent" | "other" => {
+		const stats = safeLstat(absolutePath(input.root, folder));
+		if (stats === "absent") return "absent";
+		return stats === "denied" || stats.isDirectory() ? "folder" : "other";
+	});
 	const stage: BytePath[] = [];
 	const drop: BytePath[] = [];
 	const notCovered = new Map<string, NotCovered>();
@@ -102,7 +103,12 @@ export function classify(candidates: Iterable<BytePath>, input: ClassifyInput): 
 			drop.push(path);
 			continue;
 		}
-		const repository = [...parentPaths(path), path].toReversed().find(holdsRepository);
+		// Behind a link or a file: the path is gone from the tree, whatever is found through it. [R5]
+		if (parentPaths(path).some((parent) => folderState(parent) === "other")) {
+			drop.push(path);
+			continue;
+		}
+		const repository = [...parentPaths(path), path].toReversed().find(isRepository);
 		if (repository !== undefined) {
 			repositories.add(repository);
 			leaveOut(bytePathOf(`${repository}/`), "nested-repository");

@@ -16,7 +16,14 @@ import { subjects } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
 import { decodeObjectId, type ObjectId, trustedObjectId } from "../core/ids.ts";
 import type { Owner } from "../engine/ports.ts";
-import { commitBytes, emptyTree, type ParsedCommit, parseCommit, zeroId } from "./objects.ts";
+import {
+	commitBytes,
+	emptyTree,
+	type ParsedCommit,
+	parseCommit,
+	type ObjectReader,
+	zeroId,
+} from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
 import { harmless, lineOf, personEnv, runGit } from "./run.ts";
@@ -52,7 +59,11 @@ export interface Keepalive {
 	newest(max: number): Promise<ObjectId[]>;
 }
 
-export function createKeepalive(repository: Repository, writer: ObjectWriter): Keepalive {
+export function createKeepalive(
+	repository: Repository,
+	writer: ObjectWriter,
+	objects: ObjectReader,
+): Keepalive {
 	const env = personEnv();
 	const git = (...args: string[]) => ({
 		args: ["--git-dir", repository.gitDir, ...harmless, ...args],
@@ -168,10 +179,12 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 		async newest(max) {
 			const now = await currentTip();
 			if (now === undefined) return [];
-			const { stdout } = await runGit(
-				git("rev-list", `--max-count=${max * 3}`, "--format=%H %s", now, "--"),
-			);
-			return stdout
+			const result = await runGit({
+				...git("rev-list", `--max-count=${max * 3}`, "--format=%H %s", now, "--"),
+				answers: [128],
+			});
+			if (result.code !== 0) return (await walk(now)).slice(0, max);
+			return result.stdout
 				.toString("utf8")
 				.split("\n")
 				.filter((line) => line.endsWith(` ${subjects.snapshot}`))
@@ -179,6 +192,30 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 				.slice(0, max);
 		},
 	};
+
+	/**
+	 * Snapshots below a keep commit, newest first, past what is missing: git's own listing stops at the first missing
+	 * commit, and one damaged snapshot must not cost all the others.
+	 */
+	async function walk(from: ObjectId): Promise<ObjectId[]> {
+		const snapshots: ObjectId[] = [];
+		const seen = new Set<ObjectId>();
+		for (let level: readonly ObjectId[] = [from]; level.length > 0;) {
+			const next: ObjectId[] = [];
+			for (const id of level) {
+				if (seen.has(id)) continue;
+				seen.add(id);
+				const object = await objects.read(id).catch(() => undefined);
+				const commit = object?.type === "commit" ? parseCommit(object.content) : undefined;
+				if (commit === undefined) continue;
+				const isKeep = commit.tree === emptyTree(repository.format) && commit.parents.length > 0;
+				if (isKeep && !commit.message.startsWith(subjects.snapshot)) next.push(...commit.parents);
+				else snapshots.push(id);
+			}
+			level = next;
+		}
+		return snapshots;
+	}
 
 	/** Keep commits from `tip` down to `end`, `end` left out; absent when `end` is not below `tip`. */
 	async function chainDownTo(
@@ -240,9 +277,11 @@ export function createKeepalive(repository: Repository, writer: ObjectWriter): K
 			});
 			if (code !== 0) return undefined;
 		}
-		const { stdout } = await runGit(
-			git("rev-list", from, ...(known === undefined ? [] : [`^${known}`]), "--"),
-		);
+		const { code, stdout } = await runGit({
+			...git("rev-list", from, ...(known === undefined ? [] : [`^${known}`]), "--"),
+			answers: [128],
+		});
+		if (code !== 0) return walk(from);
 		return stdout.toString("latin1").split("\n").filter(Boolean).map(trustedObjectId);
 	}
 }

@@ -3,15 +3,16 @@
  *
  * One contract, so that a faster finder can take its place: names in, names out, nothing is read or staged here.
  */
+import { RewindError } from "../core/errors.ts";
 import type { BytePath } from "../core/ids.ts";
 import { bytePathOf, parentPaths } from "../core/ids.ts";
-import { type GitRun, nulRecords, runGit } from "./run.ts";
+import { type GitResult, type GitRun, nulRecords, runGit, stderrMaxNamed } from "./run.ts";
 
 /** Runs git somewhere: the private git dir, or the person's own. */
 export type RunHere = (
 	args: readonly string[],
-	more?: Pick<GitRun, "stdin" | "answers" | "timeoutMs" | "signal">,
-) => Promise<{ code: number; stdout: Buffer; stderr: string }>;
+	more?: Pick<GitRun, "stdin" | "answers" | "timeoutMs" | "signal" | "stderrMax">,
+) => Promise<GitResult>;
 
 export interface Listing {
 	/** In the private index, and different on the disk (or gone from it). */
@@ -36,15 +37,15 @@ export async function listChanges(
 ): Promise<Listing> {
 	// -unormal: only this form uses the untracked cache; folders come collapsed.
 	const untrackedFiles = withUntracked ? "-unormal" : "-uno";
-	const { stdout, stderr } = await git(
+	const said = await git(
 		["status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=none", untrackedFiles],
-		{ signal, timeoutMs: firstCaptureMs },
+		{ signal, timeoutMs: firstCaptureMs, stderrMax: stderrMaxNamed },
 	);
 	const changed: BytePath[] = [];
 	const untracked: BytePath[] = [];
 	const folders: BytePath[] = [];
 	let indexAhead = false;
-	for (const record of nulRecords(stdout)) {
+	for (const record of nulRecords(said.stdout)) {
 		const path = record.slice(3);
 		if (record.startsWith("??")) {
 			if (path.endsWith("/")) folders.push(bytePathOf(path.slice(0, -1)));
@@ -54,11 +55,13 @@ export async function listChanges(
 		if (record[0] !== " ") indexAhead = true;
 		if (record[1] !== " ") changed.push(bytePathOf(path));
 	}
-	return { changed, untracked, folders, unreadable: unreadableIn(stderr), indexAhead };
+	return { changed, untracked, folders, unreadable: unreadableIn(said), indexAhead };
 }
 
 /** git goes on past what it cannot read and says so in words; names stand there as they are. */
-function unreadableIn(stderr: string): BytePath[] {
+function unreadableIn({ stderr, stderrCut }: GitResult): BytePath[] {
+	// [R7] Names that were lost would be taken for deleted.
+	if (stderrCut) throw new RewindError("git-failed", "Too many files and folders cannot be read");
 	const patterns = [
 		/^warning: could not open directory '(.*?)\/?': (?:Permission denied|Input\/output error)$/gm,
 		/^error: open\("(.*)"\): Permission denied$/gm,

@@ -11,6 +11,7 @@ import { lstatAt } from "../disk/files.ts";
 import { listIndex, listSparse, listTrackedIgnored, type RunHere } from "./listing.ts";
 import type { Scope } from "./private-dir.ts";
 import type { Repository } from "./repository.ts";
+import { lineOf } from "./run.ts";
 
 export interface IndexNews {
 	/** Paths to look at, whatever the ignore rules say. */
@@ -27,6 +28,13 @@ export interface PersonIndex {
 	/** What the sparse checkout leaves off the disk; folders end in `/`. As of the last `news`. */
 	sparse(): readonly string[];
 	isSparse(path: BytePath): boolean;
+}
+
+/** Asked anew: a checkout can become sparse at any time. */
+async function isSparseCheckout(person: RunHere): Promise<boolean> {
+	const args = ["config", "--type=bool", "--get", "core.sparseCheckout"];
+	const { stdout } = await person(args, { answers: [1, 128] });
+	return lineOf(stdout) === "true";
 }
 
 export function createPersonIndex(
@@ -69,7 +77,7 @@ export function createPersonIndex(
 			const changed = now !== stamp;
 			if (changed) {
 				trackedNow = undefined;
-				sparse = repository.sparse ? await listSparse(person) : [];
+				sparse = (await isSparseCheckout(person)) ? await listSparse(person) : [];
 				sparseLookup = notCoveredIndex(
 					sparse.map((path) => ({ path: bytePathOf(path), reason: "sparse" })),
 				);

@@ -28,10 +28,9 @@ export interface Repository {
 	readonly privateDir: string;
 	/** Whether refs are files; else (reftable) only git may read them. */
 	readonly refsAreFiles: boolean;
-	readonly sparse: boolean;
 	/** Settings that must carry over to the private git dir, as `core.<name> = <value>`. */
 	readonly carried: Readonly<Record<string, string>>;
-	/** The person's excludes file, absolute, whether or not it exists. */
+	/** The person's excludes file, absolute, whether or not it exists; empty when they set it to nothing. */
 	readonly excludesFile: string;
 }
 
@@ -165,7 +164,9 @@ async function refusalOf(
 			"not-a-repository",
 			"This folder is in no git repository · Run git init to get points",
 		);
-	const words = /^(?:fatal|error): (.*)$/m.exec(result.stderr)?.[1] ?? "no reason given";
+	// What it refuses can stand on lines of its own, indented.
+	const said = /^(?:fatal|error): (.*(?:\n[ \t]+.*)*)/m.exec(result.stderr)?.[1];
+	const words = said?.replace(/\s+/g, " ").trim() ?? "no reason given";
 	return no("git-refused", `git refuses this repository: ${words}`);
 }
 
@@ -241,7 +242,7 @@ async function readConfig(
 	root: string,
 	gitDir: string,
 	env: NodeJS.ProcessEnv,
-): Promise<Pick<Repository, "refsAreFiles" | "sparse" | "carried" | "excludesFile">> {
+): Promise<Pick<Repository, "refsAreFiles" | "carried" | "excludesFile">> {
 	const args = [
 		"--git-dir",
 		gitDir,
@@ -271,7 +272,6 @@ async function readConfig(
 	}
 	return {
 		refsAreFiles: (config.get("extensions.refstorage") ?? "files") === "files",
-		sparse: isTrue("core.sparsecheckout"),
 		carried,
 		excludesFile: await excludesFile(config.get("core.excludesfile"), root, gitDir, env),
 	};
@@ -284,7 +284,8 @@ async function excludesFile(
 	env: NodeJS.ProcessEnv,
 ): Promise<string> {
 	const home = env["HOME"] ?? homedir();
-	if (configured === undefined || configured === "") {
+	if (configured === "") return "";
+	if (configured === undefined) {
 		const config = env["XDG_CONFIG_HOME"];
 		return join(
 			config === undefined || config === "" ? join(home, ".config") : config,

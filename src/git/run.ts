@@ -19,6 +19,8 @@ export interface GitRun {
 	readonly timeoutMs?: number;
 	/** Bytes of stdout beyond which the run fails. */
 	readonly outputMax?: number;
+	/** Characters of stderr that are kept, its end; where it is read for names, more, and `stderrCut` tells. */
+	readonly stderrMax?: number;
 	/** Exit codes that are answers, not failures; 0 always is. */
 	readonly answers?: readonly number[];
 }
@@ -26,14 +28,18 @@ export interface GitRun {
 export interface GitResult {
 	readonly code: number;
 	readonly stdout: Buffer;
-	/** Last part of what git said, decoded for people. */
+	/** Last part of what git said, as bytes (latin1): names stand in it as they are. */
 	readonly stderr: string;
+	/** There was more. */
+	readonly stderrCut: boolean;
 }
 
 const timeoutMsDefault = 120_000;
 const outputMaxDefault = 1 << 30;
 /** Warnings can be many; only the end is kept, the rest is drained. */
-const stderrMax = 64 * 1024;
+const stderrMaxDefault = 64 * 1024;
+/** Where each warning names a path that is not covered. */
+export const stderrMaxNamed = 64 * 1024 * 1024;
 
 /** Variables of the person's that say where their own config is, or how far discovery may go. */
 const passed = [
@@ -148,13 +154,18 @@ function collect(child: ChildProcess, run: GitRun, onOverflow: () => void): Prom
 		const chunks: Buffer[] = [];
 		let size = 0;
 		let stderr = "";
+		let stderrCut = false;
+		const stderrMax = run.stderrMax ?? stderrMaxDefault;
 		child.stdout?.on("data", (chunk: Buffer) => {
 			size += chunk.length;
 			if (size > (run.outputMax ?? outputMaxDefault)) onOverflow();
 			else chunks.push(chunk);
 		});
 		child.stderr?.setEncoding("latin1").on("data", (text: string) => {
-			stderr = (stderr + text).slice(-stderrMax);
+			stderr += text;
+			if (stderr.length <= stderrMax) return;
+			stderrCut = true;
+			stderr = stderr.slice(-stderrMax);
 		});
 		child.once("error", (error: NodeJS.ErrnoException) => {
 			reject(
@@ -170,6 +181,7 @@ function collect(child: ChildProcess, run: GitRun, onOverflow: () => void): Prom
 				code: code ?? (killedBy === null ? 1 : 137),
 				stdout: Buffer.concat(chunks),
 				stderr,
+				stderrCut,
 			});
 		});
 		if (run.stdin !== undefined && child.stdin !== null) {

@@ -10,7 +10,6 @@ import {
 	type CoverageLists,
 	encodeCoverageLists,
 	encodeSnapshotMessage,
-	type IgnoreRules,
 	type Snapshot,
 	type SnapshotHead,
 	subjects,
@@ -23,13 +22,14 @@ import type { RunHere } from "./listing.ts";
 import { commitBytes, emptyTree, hashObject, treeBytes } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
+import { type RuleFiles, rulesOf } from "./rules.ts";
 import { nulRecords } from "./run.ts";
 
 export interface SnapshotDraft {
 	readonly tree: ObjectId;
 	readonly head: SnapshotHead;
 	readonly coverage: CoverageLists;
-	readonly rules: IgnoreRules;
+	readonly rules: RuleFiles;
 	/** The snapshot before it: equal coverage is not written again, and only what differs from it is checked. */
 	readonly before: Snapshot | undefined;
 	readonly owner: Owner;
@@ -59,18 +59,19 @@ export function createSnapshotWriter(
 
 	/** The objects of a coverage commit, in the order to write them; the commit last. */
 	function coverageBodies(draft: SnapshotDraft): readonly [...Body[], Body] {
-		const lists: Body = ["blob", Buffer.from(encodeCoverageLists(draft.coverage))];
-		const { excludesFile, infoExclude } = draft.rules;
-		const entries = [
-			{ name: "coverage.json", id: idOf(lists) },
-			...(excludesFile === undefined ? [] : [{ name: "excludes-file", id: excludesFile }]),
-			...(infoExclude === undefined ? [] : [{ name: "info-exclude", id: infoExclude }]),
+		const files: readonly (readonly [name: string, content: Buffer])[] = [
+			["coverage.json", Buffer.from(encodeCoverageLists(draft.coverage))],
+			["excludes-file", draft.rules.excludesFile],
+			["info-exclude", draft.rules.infoExclude],
 		];
+		const used = files.filter(([, content]) => content.length > 0);
+		const blobs = used.map(([, content]): Body => ["blob", content]);
+		const entries = used.map(([name, content]) => ({ name, id: idOf(["blob", content]) }));
 		const tree: Body = ["tree", treeBytes(entries)];
 		const message = `${subjects.coverage}\n`;
 		// No date: equal coverage is one object. [R11]
 		const commit = commitBytes({ tree: idOf(tree), parents: [], seconds: 0, message });
-		return [lists, tree, ["commit", commit]];
+		return [...blobs, tree, ["commit", commit]];
 	}
 
 	function snapshotBodies(draft: SnapshotDraft): {
@@ -95,9 +96,8 @@ export function createSnapshotWriter(
 	}
 
 	/** Every object that `draft` adds to the snapshot before it. */
-	async function newContent({ tree, before, rules }: SnapshotDraft): Promise<Set<ObjectId>> {
+	async function newContent({ tree, before }: SnapshotDraft): Promise<Set<ObjectId>> {
 		const ids = new Set([tree]);
-		for (const id of [rules.excludesFile, rules.infoExclude]) if (id !== undefined) ids.add(id);
 		const from = before?.tree ?? emptyTree(format);
 		if (from === tree) return ids;
 		const { stdout } = await git([
@@ -167,11 +167,15 @@ export function createSnapshotWriter(
 		}
 	}
 
-	const sameCoverage = ({ before, coverage, rules }: SnapshotDraft): boolean =>
-		before?.coverageId !== undefined &&
-		before.rules.infoExclude === rules.infoExclude &&
-		before.rules.excludesFile === rules.excludesFile &&
-		encodeCoverageLists(before.coverage) === encodeCoverageLists(coverage);
+	function sameCoverage({ before, coverage, rules }: SnapshotDraft): boolean {
+		const { infoExclude, excludesFile } = rulesOf(rules, format);
+		return (
+			before?.coverageId !== undefined &&
+			before.rules.infoExclude === infoExclude &&
+			before.rules.excludesFile === excludesFile &&
+			encodeCoverageLists(before.coverage) === encodeCoverageLists(coverage)
+		);
+	}
 
 	return {
 		equalsBefore: (draft) =>
@@ -186,8 +190,8 @@ export function createSnapshotWriter(
 			for (const body of bodies) await writer.write(...body);
 			const kept = await keepalive.keep([id], draft.owner, Math.floor(draft.head.takenAt / 1000));
 			await ensureWhole(draft, bodies, kept);
-			const { tree, head, coverage, rules } = draft;
-			return { id, tree, head, coverageId, coverage, rules };
+			const { tree, head, coverage } = draft;
+			return { id, tree, head, coverageId, coverage, rules: rulesOf(draft.rules, format) };
 		},
 	};
 }

@@ -21,7 +21,6 @@ import { createObjectWriter } from "./object-writer.ts";
 import { createPersonIndex } from "./person-index.ts";
 import { openPrivateDir, type Scope } from "./private-dir.ts";
 import type { Repository } from "./repository.ts";
-import { createRules } from "./rules.ts";
 import { harmless, lineOf, personEnv, privateEnv } from "./run.ts";
 import { readSnapshot } from "./snapshot-reader.ts";
 import { createSnapshotWriter } from "./snapshot-writer.ts";
@@ -50,7 +49,7 @@ export async function openSnapshotStore(
 	const person = runIn(root, personEnv(), ["--git-dir", gitDir, "--work-tree", root, ...harmless]);
 	const objects = createObjectReader(format, dir.gitDir, env);
 	const writer = createObjectWriter(format, dir.gitDir, env);
-	const keepalive = createKeepalive(repository, writer);
+	const keepalive = createKeepalive(repository, writer, objects);
 	const personIndex = createPersonIndex(repository, person, scope);
 	const read = (id: ObjectId): Promise<Snapshot | undefined> => readSnapshot(objects, format, id);
 	const worktreeId = await worktreeIdentity(repository, keepalive, read);
@@ -62,7 +61,6 @@ export async function openSnapshotStore(
 		env,
 		person,
 		personIndex,
-		rules: createRules(repository, dir.gitDir, writer),
 		writer,
 		snapshotWriter: createSnapshotWriter(repository, git, writer, keepalive),
 		keepalive,
@@ -97,7 +95,6 @@ export async function openSnapshotStore(
 		},
 		ignoredUnder: (snapshot, paths) =>
 			ignoredByRules({ repository, snapshot, paths, git, objects }),
-		trackedPaths: personIndex.tracked,
 		async readBlobs(ids, each) {
 			for (let at = 0; at < ids.length; at += blobsAtOnce) {
 				const some = ids.slice(at, at + blobsAtOnce);

@@ -5,6 +5,7 @@ import type { NotCovered } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
 import { type BytePath, bytePathOf } from "../core/ids.ts";
 import type { RunHere } from "./listing.ts";
+import { stderrMaxNamed } from "./run.ts";
 
 export interface StageResult {
 	readonly changedIndex: boolean;
@@ -42,7 +43,14 @@ async function stageAll(
 ): Promise<void> {
 	try {
 		const args = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
-		const { stderr } = await git(args, { stdin: nulList(paths), signal, timeoutMs: stageMs });
+		const { stderr, stderrCut } = await git(args, {
+			stdin: nulList(paths),
+			signal,
+			timeoutMs: stageMs,
+			stderrMax: stderrMaxNamed,
+		});
+		if (stderrCut)
+			throw new RewindError("git-failed", "Too many files have names that git does not take");
 		// Names with a `.git` in them, in any case of letters, are left out by git with a word and exit code 0.
 		for (const [, path] of stderr.matchAll(/^Ignoring path (.*)$/gm))
 			if (path !== undefined) failed.push({ path: bytePathOf(path), reason: "unsupported-name" });

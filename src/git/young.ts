@@ -43,14 +43,19 @@ export async function saveYoung(
 	await writeIfDifferent(join(gitDir, "young"), Buffer.from(text, "latin1"));
 }
 
-/** Of what was just staged and of what was young before, what still is, for a capture begun at `startedAt` (ms). */
+/**
+ * Of what was just staged and of what was young before, what still is, for a capture begun at `startedAt` (ms). What
+ * left the index is out: a file that comes later under its name may be an ignored one.
+ */
 export function youngOf(
 	staged: ReadonlyMap<BytePath, Young>,
 	before: ReadonlyMap<BytePath, Young>,
+	left: ReadonlySet<BytePath>,
 	startedAt: number,
 ): Map<BytePath, Young> {
 	const from = Math.floor(startedAt / 1000) - clockSlackSeconds;
-	return new Map([...before, ...staged].filter(([, { changedSecond }]) => changedSecond >= from));
+	const stayed = [...before].filter(([path]) => !left.has(path));
+	return new Map([...stayed, ...staged].filter(([, { changedSecond }]) => changedSecond >= from));
 }
 
 /** Young files that are not what they were, though git did not say so. */

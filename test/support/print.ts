@@ -20,8 +20,8 @@ export function runPi(options: PrintOptions): Promise<Printed> {
 	const { mode, prompt, steps, cwd, timeoutMs = 60_000 } = options;
 	const launch = prepareLaunch(options, mode === "print" ? ["-p"] : ["--mode", "json"]);
 	launch.addSteps(steps);
-	const [command = "", ...args] = [...launch.argv, prompt];
-	const child = spawn(command, args, {
+	const [command = "", ...args] = launch.argv;
+	const child = spawn(command, [...args, prompt], {
 		cwd,
 		env: launch.env,
 		stdio: ["ignore", "pipe", "pipe"],

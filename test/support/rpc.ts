@@ -202,7 +202,10 @@ function recordUi(wire: Wire): Pick<RpcPi, "notifications" | "status" | "errors"
 		if (record.type !== "extension_ui_request") return;
 		const { method, message, notifyType, statusKey, statusText } = record;
 		if (method === "notify") {
-			notifications.push({ message: String(message), type: String(notifyType ?? "info") });
+			notifications.push({
+				message: String(message),
+				type: typeof notifyType === "string" ? notifyType : "info",
+			});
 		}
 		if (method === "setStatus" && typeof statusText === "string") {
 			status.set(String(statusKey), statusText);

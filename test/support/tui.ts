@@ -210,7 +210,7 @@ function pressing(run: Screen["run"], screen: () => string, look: Eyes): Hands {
 	const keys: Hands["keys"] = (...names) => void run("send-keys", ...names);
 	const type: Hands["type"] = (text) => void run("send-keys", "-l", "--", text);
 	async function moveTo(row: RegExp): Promise<void> {
-		await look.waitFor(new RegExp(row.source, `${row.flags.replace("g", "")}`));
+		await look.waitFor(new RegExp(row.source, row.flags.replace("g", "")));
 		for (let press = 0; press < pressesMax; press++) {
 			const lines = screen().split("\n");
 			const marked = lines.findLastIndex((line) => mark.test(line));

@@ -22,6 +22,7 @@ const head: SnapshotHead = {
 };
 const lists: CoverageLists = {
 	umask: 0o022,
+	gone: new Set([p("gone")]),
 	notCovered: [
 		{ path: p("z/"), reason: "nested-repository" },
 		{ path: p("big"), reason: "too-large", size: 5 },

@@ -30,7 +30,7 @@ interface Case {
 	only?: string[];
 	modesThen?: [string, number][];
 	scopeThen?: "tracked";
-	tracked?: string[];
+	takenAt?: number;
 }
 
 function plan(given: Case) {
@@ -41,7 +41,7 @@ function plan(given: Case) {
 	): Snapshot => ({
 		id: blob("snapshot").id,
 		tree: blob("tree").id,
-		head: { v: 1, worktree: "worktree", place: ".", scope, takenAt: 0 },
+		head: { v: 1, worktree: "worktree", place: ".", scope, takenAt: given.takenAt ?? 0 },
 		coverageId: undefined,
 		coverage: { ...noCoverage, notCovered, modes },
 		rules: { infoExclude: undefined, excludesFile: undefined },
@@ -54,7 +54,6 @@ function plan(given: Case) {
 		ignoredThen: new Set((given.ignoredThen ?? []).map(p)),
 		disk: (path) => given.disk?.[path] ?? factFor(given.changes, path),
 		...(given.only === undefined ? {} : { only: new Set(given.only.map(p)) }),
-		...(given.tracked === undefined ? {} : { tracked: new Set(given.tracked.map(p)) }),
 	});
 	return {
 		...planned,
@@ -159,9 +158,18 @@ describe("a plan leaves alone", () => {
 			["data/x: ignored-then"],
 		],
 		[
-			"untracked files, where only tracked ones were covered [R7]",
-			{ changes: [goes("u"), goes("t")], scopeThen: "tracked", tracked: ["t"] },
+			"every file that only tracked ones would be missing, where only those were covered [R7]",
+			{ changes: [goes("u")], scopeThen: "tracked" },
 			["u: untracked-scope"],
+		],
+		[
+			"a file that was there before the point was taken, and yet is not in it [R7]",
+			{
+				changes: [goes("venv/x")],
+				disk: { "venv/x": { kind: "file", changedAt: 5_000 } },
+				takenAt: 9_000,
+			},
+			["venv/x: older-than-point"],
 		],
 		[
 			"the inside of another repository [R5]",
@@ -220,6 +228,16 @@ describe("a plan goes on where", () => {
 			disk: { d: { kind: "link" }, "d/f": { kind: "absent", blockedBy: p("d") } },
 		});
 		expect(did).toEqual(["delete d", "write d/f"]);
+	});
+
+	test("a folder was only renamed: its old files at new paths are the target's own", () => {
+		const moved: TreeChange = { path: p("b/f"), from: blob("old") };
+		const { did } = plan({
+			changes: [comes("a/f"), moved],
+			disk: { "b/f": { kind: "file", changedAt: 5_000 } },
+			takenAt: 9_000,
+		});
+		expect(did).toEqual(["delete b/f", "write a/f"]);
 	});
 
 	test("a path changed since the plan was shown: that one is left out and named [R4]", () => {
