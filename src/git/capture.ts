@@ -19,6 +19,7 @@ import { blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
 import { acquireLock } from "../disk/process-lock.ts";
 import type { Captured, CaptureRequest, Owner } from "../engine/ports.ts";
 import { type Classified, classify, isOwn, type OwnPaths, overTurnLimit } from "./classify.ts";
+import { bitsNow, readBits } from "./bits.ts";
 import { headPosition } from "./head.ts";
 import { keepIdentity, placeOf } from "./identity.ts";
 import type { Keepalive } from "./keepalive.ts";
@@ -57,8 +58,6 @@ export interface CaptureDeps {
 const lockWaitMs = 4_000;
 /** Free disk space, beyond what is about to be written, below which nothing is captured. */
 const freeBytesMin = 32 * 1024 * 1024;
-/** Files whose permission bits differ are all listed up to here; beyond it, only those that are stricter. */
-const modesMax = 20_000;
 /** Kept snapshots tried, newest first, for an index to start again from. */
 const rebuildCandidatesMax = 50;
 
@@ -322,39 +321,9 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const gone = deps.scope === "tracked" ? absentOf(found) : [];
 		return {
 			notCovered: [...notCovered.values()],
-			...bitsOf(found, staged, modesOf),
+			...bitsNow(last?.coverage, found, staged, readBits(root, modesOf)),
 			gone: new Set(gone),
 		};
-	}
-
-	/** The last snapshot's bits, brought up to date for what was staged or asked for. */
-	function bitsOf(
-		found: Classified,
-		staged: StageResult,
-		modesOf: readonly BytePath[],
-	): Pick<CoverageLists, "umask" | "modes"> {
-		const umask = process.umask();
-		const modes = new Map(last?.coverage.umask === umask ? last.coverage.modes : []);
-		for (const path of [...found.stage, ...found.drop]) modes.delete(path);
-		const failed = new Set(staged.failed.map(({ path }) => path));
-		for (const [path, bits] of [...found.bits, ...readBits(modesOf)]) {
-			if (failed.has(path)) continue;
-			const usual = ((bits & 0o100) !== 0 ? 0o777 : 0o666) & ~umask;
-			if (bits === usual) modes.delete(path);
-			else modes.set(path, bits);
-		}
-		if (modes.size > modesMax)
-			for (const [path, bits] of modes) if ((0o644 & ~bits) === 0) modes.delete(path);
-		return { umask, modes };
-	}
-
-	function readBits(paths: readonly BytePath[]): Map<BytePath, number> {
-		const bits = new Map<BytePath, number>();
-		for (const path of paths) {
-			const stats = lstatAt(root, path);
-			if (stats?.isFile() === true) bits.set(path, Number(stats.mode) & 0o777);
-		}
-		return bits;
 	}
 
 	async function reuseOrWrite(
@@ -385,7 +354,12 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const key = claimKey(request.owner, id);
 		if (claimed.has(key)) return;
 		if (request.isClaimed?.(id) !== true)
-			await keepalive.keep([id], request.owner, Math.floor(draft.head.takenAt / 1000));
+			await keepalive.keep(
+				[id],
+				request.owner,
+				Math.floor(draft.head.takenAt / 1000),
+				Promise.resolve(),
+			);
 		claimed.add(key);
 	}
 

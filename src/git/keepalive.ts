@@ -46,8 +46,16 @@ export interface Kept {
 }
 
 export interface Keepalive {
-	/** Keeps snapshots for an owner. Returns when the ref reaches them. Throws `keepalive-contended`. */
-	keep(snapshots: readonly ObjectId[], owner: Owner, seconds: number): Promise<Kept>;
+	/**
+	 * Keeps snapshots for an owner. Returns when the ref reaches them. Throws `keepalive-contended`. The ref does not
+	 * move before `durable` is there: what the snapshots consist of is on the disk then. [R2]
+	 */
+	keep(
+		snapshots: readonly ObjectId[],
+		owner: Owner,
+		seconds: number,
+		durable: Promise<unknown>,
+	): Promise<Kept>;
 	/**
 	 * Takes a keep commit out of the chain again: what it keeps turned out not to be whole, and a ref that reaches
 	 * missing objects would make the person's own `git gc` fail.
@@ -121,7 +129,7 @@ export function createKeepalive(
 	}
 
 	return {
-		async keep(snapshots, owner, seconds) {
+		async keep(snapshots, owner, seconds, durable) {
 			for (let tries = 0; tries < triesMax; tries++) {
 				tip = await currentTip();
 				// The keep commits' tree must be there as an object, or fsck misses it.
@@ -132,7 +140,7 @@ export function createKeepalive(
 					seconds,
 					message: keepMessage([owner]),
 				});
-				const commit = await writer.write("commit", body);
+				const [commit] = await Promise.all([writer.write("commit", body), durable]);
 				if (await swap(commit, tip)) {
 					// Only when nothing else came between is what we know still all there is.
 					if (reachedFrom === tip) reachedFrom = commit;

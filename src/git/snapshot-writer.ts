@@ -4,7 +4,7 @@
  * Invariants: [R2] when `write` returns, the snapshot is durable and kept. A keep commit never stays on the ref with
  * something missing below it: the person's own `git gc` would fail from then on.
  */
-import { stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
 	type CoverageLists,
@@ -118,12 +118,22 @@ export function createSnapshotWriter(
 		return ids;
 	}
 
-	async function missingOf(ids: Iterable<ObjectId>): Promise<string[]> {
-		const { stdout } = await git(["cat-file", "--batch-check"], {
-			stdin: `${[...ids].join("\n")}\n`,
-		});
-		return [...stdout.toString("latin1").matchAll(/^(\S+) missing$/gm)].map(([, id = ""]) => id);
+	/** Most were just written and lie there as loose objects; git is asked of the others. */
+	async function missingOf(ids: Iterable<ObjectId>): Promise<ReadonlySet<string>> {
+		const asked: ObjectId[] = [];
+		for (const id of ids) if (!(await isLoose(id))) asked.push(id);
+		if (asked.length === 0) return new Set();
+		const { stdout } = await git(["cat-file", "--batch-check"], { stdin: `${asked.join("\n")}\n` });
+		return new Set(
+			[...stdout.toString("latin1").matchAll(/^(\S+) missing$/gm)].map(([, id = ""]) => id),
+		);
 	}
+
+	const isLoose = (id: ObjectId): Promise<boolean> =>
+		lstat(join(repository.objectsDir, id.slice(0, 2), id.slice(2))).then(
+			(stats) => stats.size > 0,
+			() => false,
+		);
 
 	const gcRuns = (): Promise<boolean> =>
 		stat(join(repository.commonDir, "gc.pid")).then(
@@ -136,14 +146,12 @@ export function createSnapshotWriter(
 	 * written again; content of files is not, so then the keep commit goes and the capture starts over.
 	 */
 	async function ensureWhole(
-		draft: SnapshotDraft,
+		content: ReadonlySet<ObjectId> | undefined,
 		bodies: readonly Body[],
 		kept: Kept,
 	): Promise<void> {
-		const ours = new Map(
-			[...bodies, ["commit", kept.body] as const].map((body) => [idOf(body), body]),
-		);
-		if (await isWhole(await newContent(draft).catch(() => undefined), ours)) return;
+		const all = [...bodies, ["commit", kept.body] as const];
+		if (await isWhole(content, new Map(all.map((body) => [idOf(body), body])))) return;
 		await keepalive.withdraw(kept);
 		throw new RewindError(
 			"object-missing",
@@ -159,7 +167,7 @@ export function createSnapshotWriter(
 		if (content === undefined) return false;
 		for (const end = performance.now() + gcWaitMs; ;) {
 			const running = await gcRuns();
-			const missing = new Set(await missingOf([...ours.keys(), ...content]));
+			const missing = await missingOf([...ours.keys(), ...content]);
 			for (const [id, body] of ours) if (missing.has(id)) await writer.write(...body);
 			if ([...content].some((id) => missing.has(id))) return false;
 			if (!running || performance.now() > end) return true;
@@ -187,9 +195,12 @@ export function createSnapshotWriter(
 			sameCoverage(draft),
 		async write(draft) {
 			const { bodies, id, coverageId } = snapshotBodies(draft);
-			for (const body of bodies) await writer.write(...body);
-			const kept = await keepalive.keep([id], draft.owner, Math.floor(draft.head.takenAt / 1000));
-			await ensureWhole(draft, bodies, kept);
+			// Independent of one another until the ref moves, so they run side by side.
+			const content = newContent(draft).catch(() => undefined);
+			const written = Promise.all(bodies.map((body) => writer.write(...body)));
+			const seconds = Math.floor(draft.head.takenAt / 1000);
+			const kept = await keepalive.keep([id], draft.owner, seconds, written);
+			await ensureWhole(await content, bodies, kept);
 			const { tree, head, coverage } = draft;
 			return { id, tree, head, coverageId, coverage, rules: rulesOf(draft.rules, format) };
 		},

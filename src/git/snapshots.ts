@@ -15,7 +15,7 @@ import { headPosition, operationInProgress } from "./head.ts";
 import { ignoredByRules } from "./ignore-rules.ts";
 import { worktreeIdentity } from "./identity.ts";
 import { createKeepalive } from "./keepalive.ts";
-import { runIn } from "./listing.ts";
+import { runIn, withoutIndex } from "./listing.ts";
 import { createObjectReader, emptyTree } from "./objects.ts";
 import { createObjectWriter } from "./object-writer.ts";
 import { createPersonIndex } from "./person-index.ts";
@@ -45,7 +45,7 @@ export async function openSnapshotStore(
 	const { scope, own } = options;
 	const dir = await openPrivateDir(repository, scope);
 	const env = privateEnv({ gitDir: dir.gitDir, workTree: root, objects: repository.objectsDir });
-	const git = runIn(root, env);
+	const git = runIn(root, withoutIndex(env));
 	const person = runIn(root, personEnv(), ["--git-dir", gitDir, "--work-tree", root, ...harmless]);
 	const objects = createObjectReader(format, dir.gitDir, env);
 	const writer = createObjectWriter(format, dir.gitDir, env);

@@ -157,7 +157,10 @@ const started = Date.now();
 try {
 	await play();
 } catch (error) {
-	tell.check(`the demo ran to its end: ${error instanceof Error ? error.message : error}`, false);
+	tell.check(
+		`the demo ran to its end: ${error instanceof Error ? error.message : String(error)}`,
+		false,
+	);
 }
 tell.end((Date.now() - started) / 1000);
 process.exitCode = tell.failures() === 0 ? 0 : 1;

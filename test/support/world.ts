@@ -232,7 +232,7 @@ function gitVerbs(
 	env: Environment,
 ): Pick<World, "git" | "shell" | "index" | "gitState"> {
 	const run = (command: string, args: readonly string[], cwd = root): string =>
-		execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: "pipe" });
+		execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: "pipe", maxBuffer: 1 << 28 });
 	const ask = (question: string, cwd: string): string =>
 		run("git", ["rev-parse", "--path-format=absolute", question], cwd).trim();
 	return {
