@@ -39,6 +39,9 @@ interface Handover {
 }
 let handover: Handover | undefined;
 
+/** This copy has said that it stands down; once is enough. */
+let stoodDown = false;
+
 /** Which instance of the extension is at work in this process; a second copy stands down. */
 const claimKey = Symbol.for("pi-rewind.active");
 
@@ -58,7 +61,6 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	const token = {};
 	let live: Live | undefined;
 	let running = false;
-	let stoodDown = false;
 
 	registerTranscript(pi, () => live?.settings.safetySnapshot ?? false);
 	const integrations = listenToIntegrations(pi, {

@@ -14,7 +14,7 @@ import type { Unavailable } from "../engine/ports.ts";
 import type { Preview, Rewind } from "../engine/rewind.ts";
 import { describeEntry, pointKind } from "./entries.ts";
 import type { Session } from "./session.ts";
-import type { SessionProblemReason } from "./session-log.ts";
+import type { LineageProblem, SessionProblemReason } from "./session-log.ts";
 
 export interface Offers {
 	readonly facts: NavigationFacts;
@@ -146,10 +146,8 @@ async function reasonWithoutPoint(
 	session: Session,
 ): Promise<string> {
 	if (target === undefined) return "no such entry";
-	const why =
-		pointKind(target) === "none"
-			? "this kind of entry has no point of its own"
-			: "no point was taken there";
+	const [problem] = (await session.lineage()).problems;
+	const why = whyWithout(target, problem);
 	// A file can hold a circle of parents. [R10]
 	const seen = new Set<string>([target.id]);
 	let at = session.entry(target.parentId ?? "");
@@ -159,10 +157,14 @@ async function reasonWithoutPoint(
 			return `${why}; the nearest is ${describeEntry(at)}`;
 		at = session.entry(at.parentId ?? "");
 	}
-	const [problem] = (await session.lineage()).problems;
-	return problem === undefined
-		? why
-		: `${why}; a session before this one ${problemWords[problem.reason]}`;
+	return why;
+}
+
+function whyWithout(target: SessionEntry, problem: LineageProblem | undefined): string {
+	if (pointKind(target) === "none") return "this kind of entry has no point of its own";
+	if (problem === undefined) return "no point was taken there";
+	// Its record stands in a file that could not be read: nobody can say that there is no point.
+	return `a session before this one ${problemWords[problem.reason]}`;
 }
 
 const problemWords: Record<SessionProblemReason, string> = {
