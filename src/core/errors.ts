@@ -72,8 +72,3 @@ export function describeError(error: unknown): string {
 			: String(error);
 	return text.replace(/[\p{Cc}]+/gu, " ").trim();
 }
-
-/** Closes a discriminated union. */
-export function assertNever(value: never): never {
-	throw new RewindError("invariant-broken", `BUG: unexpected ${JSON.stringify(value)}`);
-}

@@ -42,9 +42,6 @@ export function trustedObjectId(value: string): ObjectId {
 	return id;
 }
 
-/** Whether the id is git's "no object": all zeros, in either format. */
-export const isZeroId = (id: string): boolean => /^0+$/.test(id);
-
 /** Short form for people: 12 digits. */
 export const shortId = (id: ObjectId): string => id.slice(0, 12);
 

@@ -54,10 +54,17 @@ export function blockingParent(root: string, path: BytePath): BytePath | undefin
 }
 
 /** Whether a folder - a real one, not a link to one - is another repository's working tree. */
-export const holdsRepository = (root: string, folder: BytePath): boolean =>
-	folder !== "" &&
-	lstatAt(root, folder)?.isDirectory() === true &&
-	lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
+export function holdsRepository(root: string, folder: BytePath): boolean {
+	if (folder === "") return false;
+	try {
+		if (lstatAt(root, folder)?.isDirectory() !== true) return false;
+		return lstatAt(root, bytePathOf(`${folder}/.git`)) !== undefined;
+	} catch (error) {
+		// Where we may not look, nothing is going to be touched either.
+		if (errorCode(error) === "EACCES") return false;
+		throw error;
+	}
+}
 
 /** The folder nearest to the root, of a path's parents or the path itself, that is another repository. */
 export const repositoryAround = (root: string, path: BytePath): BytePath | undefined =>

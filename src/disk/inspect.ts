@@ -2,7 +2,14 @@
 import { readdirSync } from "node:fs";
 import { type BytePath, bytePathOf, parentPaths } from "../core/ids.ts";
 import type { DiskFact } from "../core/plan.ts";
-import { absolutePath, blockingParent, createBreather, holdsRepository, lstatAt } from "./files.ts";
+import {
+	absolutePath,
+	blockingParent,
+	createBreather,
+	errorCode,
+	holdsRepository,
+	lstatAt,
+} from "./files.ts";
 
 /** A folder in the way is only looked through up to here; a larger one is not going to be emptied by a plan. */
 const insideMax = 100_000;
@@ -20,10 +27,24 @@ export async function inspectPaths(
 	const facts = new Map<BytePath, DiskFact>();
 	const breathe = createBreather();
 	for (const path of paths) {
-		facts.set(path, inspectOne(root, path, isRepository));
+		facts.set(path, lookAt(root, path, isRepository));
 		await breathe();
 	}
-	return (path) => facts.get(path) ?? inspectOne(root, path, isRepository);
+	return (path) => facts.get(path) ?? lookAt(root, path, isRepository);
+}
+
+/** Where we may not look, something is there that is not to be touched. */
+function lookAt(
+	root: string,
+	path: BytePath,
+	isRepository: (folder: BytePath) => boolean,
+): DiskFact {
+	try {
+		return inspectOne(root, path, isRepository);
+	} catch (error) {
+		if (errorCode(error) === "EACCES") return { kind: "special" };
+		throw error;
+	}
 }
 
 function inspectOne(

@@ -6,10 +6,11 @@
  */
 import { randomBytes } from "node:crypto";
 import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { bytePathOf, decodeAnyObjectId } from "../core/ids.ts";
 import type { Interrupted, Journal, JournalDraft } from "../engine/ports.ts";
-import { decodeIdentity, isAlive, thisProcess } from "./process-lock.ts";
+import { decodeIdentity, foreignAgeMsMax, isAlive, thisProcess } from "./process-lock.ts";
 
 /** Gives the journal's file. */
 export async function writeJournal(
@@ -25,14 +26,29 @@ export async function writeJournal(
 	return file;
 }
 
-/** Journals of processes that are gone. One that cannot be read is left where it is: it names nothing. */
-export async function readInterrupted(privateDir: string): Promise<Interrupted[]> {
+/** All journals. One that cannot be read is left where it is: it names nothing. */
+export async function readJournals(privateDir: string): Promise<Interrupted[]> {
 	const names = await readdir(privateDir).catch(() => []);
 	const found: Interrupted[] = [];
 	for (const name of names.filter((each) => /^journal-[\w-]+\.json$/.test(each)).toSorted()) {
 		const file = join(privateDir, name);
 		const journal = decodeJournal(await readFile(file, "utf8").catch(() => ""));
-		if (journal !== undefined && !(await isAlive(journal))) found.push({ file, journal });
+		if (journal !== undefined) found.push({ file, journal });
+	}
+	return found;
+}
+
+/**
+ * Journals of processes that are gone. Of another host (a container that was made anew) nobody can be asked: one that
+ * is older than any restore takes is taken for gone.
+ */
+export async function readInterrupted(privateDir: string, now: number): Promise<Interrupted[]> {
+	const found: Interrupted[] = [];
+	for (const each of await readJournals(privateDir)) {
+		const { journal } = each;
+		const isCertain = journal.host === hostname() && journal.processStart !== "";
+		const isOld = !isCertain && now - journal.startedAt > foreignAgeMsMax;
+		if (isOld || !(await isAlive(journal))) found.push(each);
 	}
 	return found;
 }

@@ -1,13 +1,13 @@
 /**
  * Removes what processes that are gone left in the private dir: stages, scratch folders, copies, temporary files.
  *
- * Every such name holds the number of its process. What an interrupted restore still names stays. [R9]
+ * Every such name holds the number of its process. What a journal names stays. [R9]
  *
  * Limit: a stage on a device mounted deeper in the working tree is found only through its journal.
  */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { readInterrupted } from "./journal.ts";
+import { readJournals } from "./journal.ts";
 import { isAlive, thisProcess } from "./process-lock.ts";
 import { stagePrefix } from "./stage.ts";
 
@@ -26,9 +26,7 @@ const ownNamesInRoot: readonly RegExp[] = [
 ];
 
 export async function clearLeftovers(root: string, privateDir: string): Promise<void> {
-	const named = new Set(
-		(await readInterrupted(privateDir)).flatMap(({ journal }) => journal.stages),
-	);
+	const named = new Set((await readJournals(privateDir)).flatMap(({ journal }) => journal.stages));
 	const { host } = await thisProcess();
 	for (const [folder, patterns] of [
 		[privateDir, ownNames],

@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 
-const foreignAgeMsMax = 10 * 60_000;
+export const foreignAgeMsMax = 10 * 60_000;
 
 export interface ProcessIdentity {
 	readonly pid: number;
@@ -84,7 +84,9 @@ async function removeStale(file: string): Promise<void> {
 			() => Date.now(),
 		));
 	if (holder !== undefined && (await isAlive(holder))) {
-		if (holder.host === hostname() || ageMs < foreignAgeMsMax) return;
+		// Certain only where the process can be told from a later one with its number.
+		const isCertain = holder.host === hostname() && holder.processStart !== "";
+		if (isCertain || ageMs < foreignAgeMsMax) return;
 	}
 	await rm(file, { force: true });
 }

@@ -34,6 +34,7 @@ import {
 } from "../core/ids.ts";
 import { fileModes, type Skip, type SkipReason, type Step, type TreeEntry } from "../core/plan.ts";
 import type { Performed } from "../engine/ports.ts";
+import { RewindError } from "../core/errors.ts";
 import { asRewindError } from "./failures.ts";
 import {
 	absolutePath,
@@ -139,7 +140,10 @@ export function createSteps(
 
 	function deleteFile(path: BytePath): void {
 		take(at(path), stage.oldFile(path));
-		back.push(() => put(stage.oldFile(path), at(path)));
+		back.push(() => {
+			if (lstatAt(root, path) !== undefined) throw changedSince(path);
+			put(stage.oldFile(path), at(path));
+		});
 	}
 
 	function setExecutable(path: BytePath, to: TreeEntry): void {
@@ -161,12 +165,18 @@ export function createSteps(
 		if (step.to.mode !== fileModes.link) prepareFile(step, stats);
 		if (stats === undefined) {
 			put(stage.newFile(path), at(path));
-			back.push(() => unlinkSync(at(path)));
+			back.push(() => {
+				if (holds(path, step.to)) unlinkSync(at(path));
+				else if (lstatAt(root, path) !== undefined) throw changedSince(path);
+			});
 			return true;
 		}
 		keepOld(path);
 		put(stage.newFile(path), at(path));
-		back.push(() => put(stage.oldFile(path), at(path)));
+		back.push(() => {
+			if (!holds(path, step.to)) throw changedSince(path);
+			put(stage.oldFile(path), at(path));
+		});
 		return true;
 	}
 
@@ -196,7 +206,9 @@ export function createSteps(
 		for (const folder of parentPaths(path).toReversed()) {
 			if (lstatAt(root, folder) !== undefined) continue;
 			mkdirSync(at(folder));
-			back.push(() => rmdirSync(at(folder)));
+			back.push(() => {
+				if (lstatAt(root, folder) !== undefined) rmdirSync(at(folder));
+			});
 		}
 	}
 
@@ -230,7 +242,7 @@ export function createSteps(
 			throw error;
 		}
 		back.push(() => {
-			mkdirSync(at(folder));
+			if (lstatAt(root, folder) === undefined) mkdirSync(at(folder));
 			chmodSync(at(folder), bits);
 		});
 	}
@@ -264,7 +276,16 @@ export function createSteps(
 			removeEmptied(formerPaths);
 		},
 		takeBack() {
-			for (const act of back.toReversed()) act();
+			const failures: unknown[] = [];
+			for (const act of back.toReversed()) {
+				try {
+					act();
+				} catch (error) {
+					// One path that cannot be taken back must not cost the others; all failures are thrown together.
+					failures.push(error);
+				}
+			}
+			if (failures.length > 0) throw new AggregateError(failures);
 		},
 		verify() {
 			const isDone = (step: Step): boolean =>
@@ -277,6 +298,10 @@ export function createSteps(
 		},
 	};
 }
+
+/** Somebody wrote there since our step: theirs stands in no snapshot, so it is not ours to replace. [R4] */
+const changedSince = (path: BytePath): RewindError =>
+	new RewindError("io-failed", `${displayPath(path)} changed while it was being restored`);
 
 /** A folder may stand there by now: the one that a later write needed. */
 function isGone(root: string, path: BytePath): boolean {

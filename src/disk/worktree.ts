@@ -21,6 +21,8 @@ import { createSteps, type StepsOptions, type StepsRun } from "./steps.ts";
 export interface WorktreeOptions extends StepsOptions {
 	/** Where stages and journals live. */
 	readonly privateDir: string;
+	/** Milliseconds since the epoch. */
+	readonly now: () => number;
 }
 
 export function createWorktree(options: WorktreeOptions): Worktree {
@@ -68,7 +70,7 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 			};
 		},
 		perform,
-		interrupted: () => readInterrupted(privateDir),
+		interrupted: () => readInterrupted(privateDir, options.now()),
 		async forget({ file, journal }) {
 			for (const folder of journal.stages)
 				if (isStageFolder(root, privateDir, folder))

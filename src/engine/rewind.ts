@@ -9,7 +9,7 @@
  * since then is left alone. [R9] the journal stands until the caller has recorded the outcome (`complete`).
  */
 import type { Snapshot } from "../core/coverage.ts";
-import { RewindError } from "../core/errors.ts";
+import { isRewindError, RewindError } from "../core/errors.ts";
 import type { BytePath, SnapshotId } from "../core/ids.ts";
 import {
 	type Counts,
@@ -151,7 +151,8 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 				formerPaths,
 			});
 		} catch (error) {
-			await stage.discard();
+			// What an interrupted restore kept aside stays: its journal names it. [R9]
+			if (!isRewindError(error) || error.code !== "restore-interrupted") await stage.discard();
 			throw error;
 		}
 		// The restore is done and verified; not being able to capture it again takes nothing of that back. [R12]

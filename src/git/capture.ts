@@ -131,6 +131,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	async function rebuildIndex(): Promise<void> {
 		const head = await dir.readHead();
 		await dir.reset();
+		personIndex.forget();
 		last = undefined;
 		const candidates = [
 			...(head === undefined ? [] : [head]),
@@ -161,6 +162,17 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	}
 
 	async function captureOnce(request: CaptureRequest, copy: string | undefined): Promise<Captured> {
+		let reached = false;
+		try {
+			const captured = await captureNow(request, copy);
+			reached = copy === undefined;
+			return captured;
+		} finally {
+			if (!reached) personIndex.forget();
+		}
+	}
+
+	async function captureNow(request: CaptureRequest, copy: string | undefined): Promise<Captured> {
 		const { signal } = request;
 		const git = runIn(root, copy === undefined ? env : { ...env, GIT_INDEX_FILE: copy });
 		const startedAt = deps.now();

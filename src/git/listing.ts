@@ -70,7 +70,11 @@ function unreadableIn({ stderr, stderrCut }: GitResult): BytePath[] {
 	const found = new Set<BytePath>();
 	for (const pattern of patterns)
 		for (const [, path] of stderr.matchAll(pattern))
-			if (path !== undefined && !path.includes("'") && !path.includes('"'))
+			// The last pattern also fits the lines of the others, quotes and all.
+			if (
+				path !== undefined &&
+				!(pattern === patterns.at(-1) && /^(?:warning: |open\(")/.test(path))
+			)
 				found.add(bytePathOf(path));
 	return [...found];
 }

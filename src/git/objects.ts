@@ -35,6 +35,9 @@ export const emptyTree = (format: ObjectFormat): ObjectId =>
 
 export const zeroId = (format: ObjectFormat): string => "0".repeat(format === "sha1" ? 40 : 64);
 
+/** A disk that does not answer for this long does not answer. */
+const readMs = 120_000;
+
 interface Waiting {
 	readonly id: ObjectId;
 	resolve(object: GitObject | undefined): void;
@@ -139,7 +142,19 @@ export function createObjectReader(
 	return {
 		read(id) {
 			return new Promise((resolve, reject) => {
-				queue.push({ id, resolve, reject });
+				// Whoever waits is told by "close".
+				const timer = setTimeout(() => child !== undefined && killGroup(child), readMs).unref();
+				queue.push({
+					id,
+					resolve(object) {
+						clearTimeout(timer);
+						resolve(object);
+					},
+					reject(error) {
+						clearTimeout(timer);
+						reject(error);
+					},
+				});
 				child ??= start();
 				hold(true);
 				child.stdin?.write(`${id}\n`);

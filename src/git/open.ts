@@ -46,7 +46,7 @@ export const createGitEngine =
 			now,
 		});
 		const fileMode = carried["filemode"] !== "false";
-		const worktree = createWorktree({ root, format, privateDir, fileMode, cwd: request.cwd });
+		const worktree = createWorktree({ root, format, privateDir, fileMode, cwd: request.cwd, now });
 		return {
 			kind: "ready",
 			rewind: createRewind(store, worktree, now),

@@ -23,6 +23,8 @@ export interface IndexNews {
 export interface PersonIndex {
 	/** Call once per capture, with the private index to compare with. */
 	news(privateIndex: RunHere): Promise<IndexNews>;
+	/** What the last `news` asked for did not reach the private index: the next one says it all again. */
+	forget(): void;
 	/** All paths that the index tracks. */
 	tracked(): Promise<ReadonlySet<BytePath>>;
 	/** What the sparse checkout leaves off the disk; folders end in `/`. As of the last `news`. */
@@ -43,6 +45,8 @@ export function createPersonIndex(
 	scope: Scope,
 ): PersonIndex {
 	let stamp = "";
+	/** Counts the times that all was forgotten: an answer that was under way then does not count as given. */
+	let epoch = 0;
 	let trackedNow: ReadonlySet<BytePath> | undefined;
 	let sparse: readonly string[] = [];
 	let sparseLookup = notCoveredIndex([]);
@@ -62,9 +66,19 @@ export function createPersonIndex(
 		return stats === undefined ? "none" : `${stats.ino}:${stats.size}:${stats.mtimeNs}`;
 	}
 
+	/** What cannot be looked at is there: who classifies it names it. */
+	function isThere(path: BytePath): boolean {
+		try {
+			return lstatAt(repository.root, path) !== undefined;
+		} catch {
+			// Not being allowed to look is the answer.
+			return true;
+		}
+	}
+
 	/** All of `forced` when the index changed; later only those that came back. */
 	function forcedOnDisk(changed: boolean): BytePath[] {
-		const there = forced.filter((path) => lstatAt(repository.root, path) !== undefined);
+		const there = forced.filter(isThere);
 		const news = changed ? there : there.filter((path) => absent.has(path));
 		const found = new Set(there);
 		absent = new Set(forced.filter((path) => !found.has(path)));
@@ -73,6 +87,7 @@ export function createPersonIndex(
 
 	return {
 		async news(privateIndex) {
+			const asked = epoch;
 			const now = await readStamp();
 			const changed = now !== stamp;
 			if (changed) {
@@ -82,7 +97,7 @@ export function createPersonIndex(
 					sparse.map((path) => ({ path: bytePathOf(path), reason: "sparse" })),
 				);
 				forced = scope === "all" ? await listTrackedIgnored(person) : [];
-				stamp = now;
+				if (asked === epoch) stamp = now;
 			}
 			if (scope === "all") return { add: forcedOnDisk(changed), remove: [] };
 			const wanted = await tracked();
@@ -91,6 +106,10 @@ export function createPersonIndex(
 				add: [...wanted].filter((path) => !held.has(path)),
 				remove: [...held].filter((path) => !wanted.has(path)),
 			};
+		},
+		forget() {
+			stamp = "";
+			epoch += 1;
 		},
 		tracked,
 		sparse: () => sparse,

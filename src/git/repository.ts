@@ -114,7 +114,7 @@ async function revParse(cwd: string, env: NodeJS.ProcessEnv): Promise<Where | Di
 			answers: [128, 129],
 		});
 	} catch (error) {
-		if (isRewindError(error) && error.code === "io-failed")
+		if (isRewindError(error) && error.code === "io-failed" && error.data["code"] === "ENOENT")
 			return no("git-missing", "git was not found · Install git, or put it on PATH");
 		throw error;
 	}

@@ -170,7 +170,7 @@ function collect(child: ChildProcess, run: GitRun, onOverflow: () => void): Prom
 		child.once("error", (error: NodeJS.ErrnoException) => {
 			reject(
 				new RewindError("io-failed", `Cannot start git: ${error.message}`, {
-					hint: "Install git, or put it on PATH",
+					...(error.code === "ENOENT" ? { hint: "Install git, or put it on PATH" } : {}),
 					data: { code: error.code },
 					cause: error,
 				}),

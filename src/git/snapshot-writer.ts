@@ -198,6 +198,8 @@ export function createSnapshotWriter(
 			// Independent of one another until the ref moves, so they run side by side.
 			const content = newContent(draft).catch(() => undefined);
 			const written = Promise.all(bodies.map((body) => writer.write(...body)));
+			// `keep` awaits it; where that fails before it comes to it, its own failure is the one told.
+			written.catch(() => undefined);
 			const seconds = Math.floor(draft.head.takenAt / 1000);
 			const kept = await keepalive.keep([id], draft.owner, seconds, written);
 			await ensureWhole(await content, bodies, kept);

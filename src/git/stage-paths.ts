@@ -56,7 +56,11 @@ async function stageAll(
 			if (path !== undefined) failed.push({ path: bytePathOf(path), reason: "unsupported-name" });
 	} catch (error) {
 		if (!isRewindError(error) || error.code !== "git-failed") throw error;
-		if (/index\.lock|Unable to write new index|unable to write/i.test(String(error.data["stderr"])))
+		if (
+			/index\.lock|Unable to write new index|unable to write|insufficient permission/i.test(
+				String(error.data["stderr"]),
+			)
+		)
 			throw error;
 		const [only] = paths;
 		if (paths.length === 1 && only !== undefined) {

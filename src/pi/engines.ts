@@ -25,17 +25,15 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 	const { cwd, agentDir, sessionDir, settings } = options;
 	let current: Opened | undefined;
 	let looking: Promise<Opened> | undefined;
+	let isClosed = false;
 
 	async function open(): Promise<Opened> {
 		const opened = await openEngine({
 			cwd,
 			includeUntracked: settings.includeUntracked,
 			maxFileBytes: settings.maxFileMiB * 1024 * 1024,
-			ownFolders: [agentDir],
-			sessionFolders: [
-				join(agentDir, "sessions"),
-				...(sessionDir === "" ? [] : [resolve(sessionDir)]),
-			],
+			ownFolders: [agentDir, join(agentDir, "sessions")],
+			sessionFolders: sessionDir === "" ? [] : [resolve(sessionDir)],
 		});
 		options.onOpened(opened);
 		return opened;
@@ -51,6 +49,8 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 
 	return {
 		async get() {
+			// Whoever comes late - a task of a session that was replaced - finds nothing to start again.
+			if (isClosed) return undefined;
 			looking ??= look().finally(() => {
 				looking = undefined;
 			});
@@ -58,6 +58,7 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 			return current.kind === "ready" ? current.rewind : undefined;
 		},
 		async close() {
+			isClosed = true;
 			// Whoever asked for it was told of a failure to open.
 			await looking?.catch(() => undefined);
 			if (current?.kind === "ready") await current.rewind.close();

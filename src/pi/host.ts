@@ -2,7 +2,8 @@
  * Pi's events, in the order Pi sends them, handed to the recorder and the navigation.
  *
  * Owns the life of one session: opens it at `session_start`, ends it at `session_shutdown`. Module state outlives a
- * session in Pi (the factory runs again in the same module), so nothing but the fork's handover lives there.
+ * session in Pi (the factory runs again in the same module): the fork's handover and the log of session files do so on
+ * purpose.
  *
  * Limit: Pi 0.84 does not abort a running tool at quit; what it writes after the last boundary has no point.
  */
@@ -20,22 +21,20 @@ import type { OpenEngine } from "../engine/open.ts";
 import type { Rewind } from "../engine/rewind.ts";
 import { createEngines } from "./engines.ts";
 import { listenToIntegrations } from "./integrations.ts";
-import { createNavigation, type Navigation } from "./navigation.ts";
+import { createNavigation, type Departure, type Navigation } from "./navigation.ts";
 import { type Notify, notify, notifySilently } from "./notices.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
-import { openSession, type OpDraft, type Session } from "./session.ts";
+import { openSession, type Session } from "./session.ts";
 import { createSessionLog, readForkPending } from "./session-log.ts";
 import { readSettingsLayers } from "./settings-files.ts";
 import { createStatus } from "./status.ts";
 import { registerTranscript } from "./transcript.ts";
 
 /** What a parent hands to the child of its fork: the old instance writes it, the new one takes it, once. */
-interface Handover {
+interface Handover extends Departure {
 	/** Absent for an ephemeral parent. */
 	readonly parentFile: string | undefined;
-	readonly draft: OpDraft;
-	readonly chain: Chain;
 }
 let handover: Handover | undefined;
 
@@ -52,11 +51,19 @@ interface Live {
 	readonly recorder: Recorder;
 	readonly navigation: Navigation;
 	engine(): Promise<Rewind | undefined>;
+	/** Ends what runs in the background and waits, not for ever, until every boundary is recorded. */
+	settle(): Promise<void>;
 	close(): Promise<void>;
 }
 
+/** How long a shutdown waits for boundaries that are being captured; what takes longer has no point. */
+const shutdownMs = 10_000;
+/** Pi draws a forked session's screen after `session_start`; what is said before that is wiped. */
+const redrawMs = 300;
+
 const log = createSessionLog();
 
+/** Registers everything with Pi. Called once per session: the factory runs anew for each. */
 export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	const token = {};
 	let live: Live | undefined;
@@ -83,6 +90,8 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		running = false;
 		const given = event.reason === "fork" ? takeHandover(event.previousSessionFile) : undefined;
 		live = await openLive(ctx, given?.chain ?? []);
+		const trouble = given?.trouble;
+		if (trouble !== undefined) setTimeout(() => notify(ctx, trouble, "error"), redrawMs).unref();
 		if (given !== undefined) live.session.appendOp(given.draft);
 		else if (event.reason === "fork") await takeOverPending(live, event.previousSessionFile);
 	});
@@ -107,11 +116,12 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			settings,
 			onOpened: status.opened,
 		});
+		const ending = new AbortController();
 		const recorder = createRecorder({
 			session,
 			capture: async (request) => {
 				const engine = settings.autoSnapshots ? await engines.get() : undefined;
-				return engine?.capture(request);
+				return engine?.capture({ ...request, signal: ending.signal });
 			},
 			onPoint: status.point,
 			onFailure: status.failed,
@@ -131,27 +141,43 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			recorder,
 			navigation,
 			engine: engines.get,
-			async close() {
+			async settle() {
+				warming.abort();
+				const timer = setTimeout(() => ending.abort(), shutdownMs);
 				await recorder.settled();
+				clearTimeout(timer);
+			},
+			async close() {
+				await opened.settle();
 				await navigation.forget();
 				await engines.close();
 			},
 		};
 		// In the background: the first capture of a working tree reads all of it.
-		void warmUp(opened, ctx, say);
+		const warming = new AbortController();
+		void warmUp(opened, ctx, say, warming.signal);
 		return opened;
 	}
 
-	async function warmUp(opened: Live, ctx: ExtensionContext, say: Notify): Promise<void> {
+	/** Nothing of it is bound to an entry, so it can stop at any moment. */
+	async function warmUp(
+		{ engine: open, session, recorder, settings }: Live,
+		ctx: ExtensionContext,
+		say: Notify,
+		signal: AbortSignal,
+	): Promise<void> {
 		try {
-			const engine = await opened.engine();
-			if (engine === undefined) return;
-			await tellUnreadable(opened.session, ctx, say);
-			await offerRecovery(engine, opened.session, ctx, say);
+			const engine = await open();
+			if (engine === undefined || signal.aborted) return;
+			await tellUnreadable(session, ctx, say);
+			const isBusy = (): boolean => running || signal.aborted;
+			await offerRecovery({ engine, session, recorder, isBusy, signal }, ctx, say);
+			if (signal.aborted) return;
 			await engine.clearLeftovers();
-			if (opened.settings.autoSnapshots) await opened.recorder.capture();
+			if (settings.autoSnapshots) await engine.capture({ owner: session.owner, signal });
 		} catch (error) {
-			say(ctx, `rewind: ${describeError(error)}`, "warning");
+			// The boundaries that follow say the same if it lasts; a session that ended needs to hear nothing.
+			if (!signal.aborted) say(ctx, `rewind: ${describeError(error)}`, "warning");
 		}
 	}
 
@@ -212,22 +238,20 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	pi.on("session_before_fork", (event, ctx) =>
 		live?.navigation.beforeFork(event.entryId, event.position, ctx),
 	);
-	pi.on("session_before_switch", async () => {
-		await live?.recorder.settled();
-	});
 
-	pi.on("session_shutdown", async (event, ctx) => {
+	pi.on("session_shutdown", async (event) => {
 		const ending = live;
 		live = undefined;
 		release(token);
 		if (ending === undefined) return;
-		await ending.recorder.settled();
-		if (event.reason === "fork") {
-			const draft = await ending.navigation.leaveForFork(ctx);
-			const { chain } = await ending.session.lineage();
-			handover = { parentFile: ending.session.owner.sessionFile, draft, chain };
+		try {
+			await ending.settle();
+			if (event.reason !== "fork") return;
+			const departure = await ending.navigation.leaveForFork();
+			handover = { parentFile: ending.session.owner.sessionFile, ...departure };
+		} finally {
+			await ending.close();
 		}
-		await ending.close();
 	});
 
 	/** A predecessor's parent, or one in another folder (fresh module), left it in its file. [R2] asks for kept ones. */

@@ -19,11 +19,12 @@ import {
 	type Question,
 	treeQuestion,
 } from "../core/choices.ts";
-import { describeError } from "../core/errors.ts";
+import { describeError, RewindError } from "../core/errors.ts";
 import type { SnapshotId } from "../core/ids.ts";
+import { type Chain, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
-import type { Prepared, Restored, Rewind } from "../engine/rewind.ts";
+import type { Prepared, Rewind } from "../engine/rewind.ts";
 import type { Notify } from "./notices.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
@@ -55,6 +56,16 @@ const cancel = { cancel: true } as const;
 /** Pi draws the transcript anew after `session_tree`; what is said before that is wiped. */
 const redrawMs = 300;
 
+/** What the child of a fork is to know. */
+export interface Departure {
+	/** What it is to record. */
+	readonly draft: OpDraft;
+	/** Its ancestors' records, for a child that no file tells of them. */
+	readonly chain: Chain;
+	/** What went wrong on the way, to be told once its screen stands. */
+	readonly trouble?: string;
+}
+
 export interface Navigation {
 	beforeTree(
 		targetId: string,
@@ -67,8 +78,8 @@ export interface Navigation {
 		position: "before" | "at",
 		ctx: ExtensionContext,
 	): Promise<typeof cancel | undefined>;
-	/** Does what was chosen for the fork and records it in the parent; gives what the child is to record. */
-	leaveForFork(ctx: ExtensionContext): Promise<OpDraft>;
+	/** Does what was chosen for the fork and records it in the parent. */
+	leaveForFork(): Promise<Departure>;
 	/** Throws away what was prepared for a move that did not come. */
 	forget(): Promise<void>;
 }
@@ -76,6 +87,10 @@ export interface Navigation {
 export function createNavigation(deps: NavigationDeps): Navigation {
 	const { session, recorder, settings } = deps;
 	let decision: Decision | undefined;
+	/** A question stands, or is being prepared. Pi 0.84 lets a second navigation begin meanwhile. */
+	let asking = false;
+	/** The chain of an ephemeral session before its fork: 0.84 turns the session itself into the child early. */
+	let chainBefore: Chain | undefined;
 
 	async function forget(): Promise<void> {
 		const dropped = decision;
@@ -106,8 +121,10 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		engine: Rewind,
 		bindings: (id: SnapshotId) => OpDraft["bindings"],
 		record: (draft: OpDraft) => void,
-	): Promise<{ restored: Restored; draft: OpDraft; note: RestoredNote }> {
-		const restored = await engine.perform(decided.prepared, session.owner);
+	): Promise<{ draft: OpDraft; note: RestoredNote }> {
+		const restored = await recorder.restoringFiles(() =>
+			engine.perform(decided.prepared, session.owner),
+		);
 		const { counts, skips, undo, current } = restored;
 		const note: RestoredNote = {
 			what: decided.what,
@@ -122,9 +139,21 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 			...(current === undefined ? {} : { current }),
 			...(bound === undefined ? {} : { bindings: bound }),
 		};
-		record(draft);
+		try {
+			record(draft);
+		} catch (cause) {
+			// The journal stays: the way back is named at the next start. [R9]
+			throw new RewindError(
+				"io-failed",
+				"Files were restored, but the session file could not be written",
+				{
+					hint: "Start Pi again to roll back or to finish",
+					cause,
+				},
+			);
+		}
 		await restored.complete();
-		return { restored, draft, note };
+		return { draft, note };
 	}
 
 	async function keep(bindings: (id: SnapshotId) => OpDraft["bindings"]): Promise<OpDraft> {
@@ -155,6 +184,11 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		ctx: ExtensionContext,
 		act: () => Promise<typeof cancel | undefined>,
 	): Promise<typeof cancel | undefined> {
+		if (asking) {
+			deps.notify(ctx, "Not moved: another navigation waits for its answer", "warning");
+			return cancel;
+		}
+		asking = true;
 		try {
 			await forget();
 			await recorder.settled();
@@ -162,6 +196,8 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		} catch (error) {
 			deps.notify(ctx, `Not moved, no files were changed: ${describeError(error)}`, "error");
 			return cancel;
+		} finally {
+			asking = false;
 		}
 	}
 
@@ -174,12 +210,19 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	): Promise<typeof cancel> {
 		const decided = await prepare(choice, offered, engine);
 		if (decided.kind !== "restore") return cancel;
+		// The question can have stood while a prompt came in.
+		if (deps.isRunning() || !ctx.isIdle()) {
+			await engine.discard(decided.prepared);
+			const message = "An agent is running: finish or abort it first; no files were changed";
+			deps.notify(ctx, message, "warning");
+			return cancel;
+		}
 		try {
 			const { note } = await restore(decided, engine, () => undefined, session.appendOp);
 			deps.notify(ctx, describeOutcome(note), "info");
 		} catch (error) {
 			// What is true of the files stands in the error itself.
-			deps.notify(ctx, `The restore failed: ${describeError(error)}`, "error");
+			deps.notify(ctx, describeError(error), "error");
 		}
 		return cancel;
 	}
@@ -202,14 +245,13 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 			decision = undefined;
 			const bindings = (id: SnapshotId) =>
 				summaryId === undefined ? undefined : ([[summaryId, id]] as const);
-			const engine = await deps.engine();
-			if (decided.kind === "restore" && engine !== undefined) {
+			if (decided.kind === "restore") {
 				try {
-					await restore(decided, engine, bindings, session.appendOp);
+					await restore(decided, await engineOrThrow(), bindings, session.appendOp);
 					return;
 				} catch (error) {
 					// The move cannot be taken back; what is true is told, and recorded below.
-					const message = `The conversation moved, but the restore failed: ${describeError(error)}`;
+					const message = `The conversation moved. ${describeError(error)}`;
 					setTimeout(() => deps.notify(ctx, message, "error"), redrawMs).unref();
 				}
 			}
@@ -218,6 +260,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		beforeFork: (entryId, position, ctx) =>
 			orCancel(ctx, async () => {
 				decision = { kind: "keep" };
+				chainBefore = session.isEphemeral ? (await session.lineage()).chain : undefined;
 				const engine = await deps.engine();
 				const preferKeep = position === "before" && deps.takeForkPreference();
 				if (
@@ -236,31 +279,44 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 				decision = await prepare(choice, offered, engine);
 				return undefined;
 			}),
-		async leaveForFork(ctx) {
+		async leaveForFork() {
 			const decided = decision ?? { kind: "keep" };
 			decision = undefined;
-			const engine = await deps.engine();
+			const chain = chainBefore ?? (await session.lineage()).chain;
 			// An ephemeral parent is gone, or is the child already: only the child records.
 			const record = session.isEphemeral ? () => undefined : session.appendOp;
-			let draft: OpDraft | undefined;
-			if (decided.kind === "restore" && engine !== undefined) {
+			let trouble: string | undefined;
+			if (decided.kind === "restore") {
 				try {
-					({ draft } = await restore(decided, engine, () => undefined, record));
+					const { draft } = await restore(decided, await engineOrThrow(), () => undefined, record);
+					handOver(draft);
+					return { draft, chain };
 				} catch (error) {
-					deps.notify(ctx, `Forked, but the restore failed: ${describeError(error)}`, "error");
+					trouble = `Forked. ${describeError(error)}`;
 				}
 			}
-			if (draft === undefined) {
-				draft = await keep(() => undefined);
-				record(draft);
-				// The child may have copied an older undo than the parent's newest: it takes over the right one.
-				const undo = await session.undo();
-				draft = undo === undefined ? draft : { ...draft, undo };
-			}
-			const { current, undo } = draft;
-			if (!session.isEphemeral && current !== undefined)
-				session.appendForkPending({ current, ...(undo === undefined ? {} : { undo }) });
-			return draft;
+			const kept = await keep(() => undefined);
+			record(kept);
+			// The child may have copied an older undo than the parent's newest: it takes over the right one.
+			const undo = resolveUndo(chain)?.snapshot;
+			const draft = undo === undefined ? kept : { ...kept, undo };
+			handOver(draft);
+			return { draft, chain, ...(trouble === undefined ? {} : { trouble }) };
 		},
 	};
+
+	/** For readers of the predecessors' kind; ours takes it over in memory. */
+	function handOver({ current, undo }: OpDraft): void {
+		if (session.isEphemeral || current === undefined) return;
+		session.appendForkPending({ current, ...(undo === undefined ? {} : { undo }) });
+	}
+
+	/** What was prepared needs the engine that prepared it. */
+	async function engineOrThrow(): Promise<Rewind> {
+		const engine = await deps.engine();
+		if (engine !== undefined) return engine;
+		throw new RewindError("root-vanished", "The repository is not there any more", {
+			hint: "No files were changed",
+		});
+	}
 }

@@ -93,7 +93,7 @@ async function momentOr(look: () => Promise<Moment>): Promise<Moment | string> {
 	try {
 		return await look();
 	} catch (error) {
-		if (!isRewindError(error) || error.code === "aborted") throw error;
+		if (isAborted(error)) throw error;
 		return describeError(error);
 	}
 }
@@ -122,7 +122,7 @@ async function weighPoint(
 			},
 		};
 	} catch (error) {
-		if (!isRewindError(error)) throw error;
+		if (isAborted(error)) throw error;
 		return notOffered(describeError(error));
 	}
 }
@@ -174,6 +174,8 @@ const problemWords: Record<SessionProblemReason, string> = {
 	cycle: "names itself as its parent",
 	"too-deep": "is too far back",
 };
+
+const isAborted = (error: unknown): boolean => isRewindError(error) && error.code === "aborted";
 
 const notOffered = (reason: string): Weighed => ({
 	offer: { kind: "unavailable", reason },

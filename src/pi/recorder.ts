@@ -48,6 +48,8 @@ export interface Recorder {
 	bindNow(entryId: EntryId): void;
 	/** Captures now, outside a boundary. */
 	capture(): Capturing;
+	/** Files are being restored: captures, and tools with them, wait until it is over. */
+	restoringFiles<T>(act: () => Promise<T>): Promise<T>;
 	/** Resolves when nothing is under way. */
 	settled(): Promise<void>;
 }
@@ -60,6 +62,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 	let previous: Capturing | undefined;
 	let mayHaveChanged = true;
 	let waiting: { message: object; capturing: Capturing }[] = [];
+	/** The restore that captures wait for: a boundary in the middle of it would have half-restored files. */
+	let restoring: Promise<unknown> = Promise.resolve();
 	const underWay = new Set<Promise<unknown>>();
 
 	function track<T>(task: Promise<T>): Promise<T> {
@@ -71,6 +75,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 	async function take(): Promise<Captured | undefined> {
 		try {
+			await restoring;
 			const isClaimed = (id: SnapshotId): boolean => session.ledger().snapshots.has(id);
 			const captured = await deps.capture({ owner: session.owner, isClaimed });
 			if (captured === undefined) return undefined;
@@ -165,9 +170,19 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 		},
 		bindNow(entryId) {
 			fresh = undefined;
-			bind(entryId, startCapture(), "op");
+			// No boundary of a run: a tool may be at work, so nothing later may share this one.
+			bind(entryId, track(take()), "op");
 		},
-		capture: () => startCapture(),
+		capture: () => track(take()),
+		restoringFiles(act) {
+			bindWaiting();
+			// What began before is let end; what begins from now on waits for this.
+			const task = Promise.allSettled([...underWay]).then(act);
+			restoring = task.catch(() => undefined);
+			fresh = previous = undefined;
+			mayHaveChanged = true;
+			return track(task);
+		},
 		settled,
 	};
 }

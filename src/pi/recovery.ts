@@ -9,38 +9,52 @@ import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Interrupted } from "../engine/ports.ts";
 import type { Recovery, Rewind } from "../engine/rewind.ts";
 import type { Notify } from "./notices.ts";
+import type { Recorder } from "./recorder.ts";
 import type { Session } from "./session.ts";
 
-const ways: readonly (readonly [label: string, how: Recovery | "leave"])[] = [
+const ways: readonly (readonly [label: string, how: Recovery | "leave" | "forget"])[] = [
 	["Leave the files as they are (ask again at the next start)", "leave"],
 	["Finish the restore", "finish"],
 	["Roll back to the files before it", "roll-back"],
+	["Keep the files as they are and do not ask again", "forget"],
 ];
 
+export interface RecoveryDeps {
+	readonly engine: Rewind;
+	readonly session: Session;
+	readonly recorder: Recorder;
+	/** An agent is at work, or the session is over: the files are not to be touched. */
+	isBusy(): boolean;
+	readonly signal: AbortSignal;
+}
+
+/** Asks about every restore that was cut off in this working tree. Leaving it is the safe answer, and asked again. */
 export async function offerRecovery(
-	engine: Rewind,
-	session: Session,
+	deps: RecoveryDeps,
 	ctx: ExtensionContext,
 	notify: Notify,
 ): Promise<void> {
+	const { engine, signal } = deps;
 	for (const interrupted of await engine.interrupted()) {
 		const said = describeInterrupted(interrupted);
 		if (!ctx.hasUI) {
-			notify(
-				ctx,
-				`${said} Nothing was rolled back; start Pi interactively to finish it or to roll back.`,
-				"warning",
-			);
+			const what = "Nothing was rolled back; start Pi interactively to finish it or to roll back.";
+			notify(ctx, `${said} ${what}`, "warning");
 			continue;
 		}
-		const picked = await ctx.ui.select(
-			said,
-			ways.map(([label]) => label),
-		);
+		const labels = ways.map(([label]) => label);
+		const picked = await ctx.ui.select(said, labels, { signal });
 		const how = ways.find(([label]) => label === picked)?.[1] ?? "leave";
 		if (how === "leave") continue;
 		try {
-			await recover(engine, session, interrupted, how, ctx, notify);
+			if (how === "forget") await engine.forget(interrupted);
+			else if (deps.isBusy())
+				notify(
+					ctx,
+					"An agent is running: start Pi again to end the interrupted restore",
+					"warning",
+				);
+			else await recover(deps, interrupted, how, ctx, notify);
 		} catch (error) {
 			notify(ctx, `The interrupted restore could not be ended: ${describeError(error)}`, "error");
 		}
@@ -53,14 +67,15 @@ function describeInterrupted({ journal }: Interrupted): string {
 }
 
 async function recover(
-	engine: Rewind,
-	session: Session,
+	{ engine, session, recorder }: RecoveryDeps,
 	interrupted: Interrupted,
 	how: Recovery,
 	ctx: ExtensionContext,
 	notify: Notify,
 ): Promise<void> {
-	const restored = await engine.recover(interrupted, how, session.owner);
+	const restored = await recorder.restoringFiles(() =>
+		engine.recover(interrupted, how, session.owner),
+	);
 	const note: RestoredNote = {
 		what: "recovery",
 		...restored.counts,

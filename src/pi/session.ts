@@ -5,12 +5,7 @@
  * shared with Pi and never changed.
  */
 import { resolve } from "node:path";
-import type {
-	CustomEntry,
-	ExtensionAPI,
-	ExtensionContext,
-	SessionEntry,
-} from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
 import type { EntryId, SnapshotId } from "../core/ids.ts";
 import { foldLedger, type Ledger } from "../core/ledger.ts";
 import { type Chain, resolvePoint, resolveUndo, type SessionLedger } from "../core/lineage.ts";
@@ -20,7 +15,6 @@ import {
 	encodeForkPending,
 	encodeOp,
 	encodeTurn,
-	type OpData,
 	type Restored,
 } from "../core/records.ts";
 import type { Owner } from "../engine/ports.ts";
@@ -107,7 +101,3 @@ export function openSession(
 			pi.appendEntry(customTypes.forkPending, encodeForkPending(pending)),
 	};
 }
-
-/** The restore that an op of ours tells of; absent for all other entries. */
-export const restoredOf = (entry: CustomEntry<OpData>): Restored | undefined =>
-	entry.data?.restored;

@@ -40,6 +40,6 @@ export async function openSubject(cwd: string): Promise<Subject> {
 		},
 	};
 	const fileMode = carried["filemode"] !== "false";
-	const worktree = createWorktree({ root, format, privateDir, fileMode, cwd });
+	const worktree = createWorktree({ root, format, privateDir, fileMode, cwd, now: Date.now });
 	return { rewind: createRewind(timed, worktree, Date.now), captureMs: () => captureMs };
 }

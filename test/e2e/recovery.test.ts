@@ -79,6 +79,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 				"Leave the files as they are (ask again at the next start)",
 				"Finish the restore",
 				"Roll back to the files before it",
+				"Keep the files as they are and do not ask again",
 			],
 		});
 		await pi.prompt("meanwhile", "work goes on");

@@ -177,3 +177,37 @@ test("an entry bound outside a prompt has the files as they are now, in an op re
 	await recorder.settled();
 	expect(bound).toEqual(["op compaction=1"]);
 });
+
+test("a capture while a tool is at work is nobody's boundary: the answer gets its own", async () => {
+	const { recorder, bound, appear } = scene();
+	const [user, answer] = [{}, {}];
+	recorder.promptBegins(); // 1
+	recorder.userMessageStarts(user);
+	appear("u", user);
+	await recorder.beforeChange(); // a tool begins …
+	recorder.bindNow("marker"); // 2, in the middle of it
+	await recorder.capture(); // 3
+	appear("a", answer);
+	recorder.turnEnds(answer, "a"); // 4, when it has ended
+	await recorder.settled();
+	expect(bound).toEqual(["u=1", "op marker=2", "a=4"]);
+});
+
+test("no boundary is captured in the middle of a restore", async () => {
+	const { recorder, bound, appear } = scene();
+	const user = {};
+	let restored = false;
+	const restore = recorder.restoringFiles(async () => {
+		await new Promise((resolve) => setTimeout(resolve, 30));
+		restored = true;
+	});
+	recorder.promptBegins();
+	recorder.userMessageStarts(user);
+	appear("u", user);
+	recorder.bindWaiting();
+	await new Promise((resolve) => setTimeout(resolve, 5));
+	expect([restored, bound]).toEqual([false, []]);
+	await restore;
+	await recorder.settled();
+	expect(bound).toEqual(["u=1"]);
+});

@@ -1,0 +1,61 @@
+/** Captures that do not come to their end leave nothing out of the next one, and bring nobody down. */
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { isRewindError } from "../../src/core/errors.ts";
+import { expectSame, openAt, openEngine, openWorld, owner } from "../support/engine.ts";
+
+const path = process.env["PATH"] ?? "";
+afterEach(() => void (process.env["PATH"] = path));
+
+test("what is tracked although ignored is in the capture after an aborted one [R7] (B62)", async () => {
+	await using setup = await openWorld({ files: { a: "1\n", ".gitignore": "logs/\n" } });
+	const { world, engine } = setup;
+	world.write("logs/keep", "kept\n");
+	world.git("add", "-f", "logs/keep");
+	const aborted = new AbortController();
+	aborted.abort();
+	const outcome = await engine.rewind
+		.capture({ owner, signal: aborted.signal })
+		.catch((error: unknown) => error);
+	expect(isRewindError(outcome) && outcome.code).toBe("aborted");
+	// What the aborted capture still had under way ends in the meantime.
+	await new Promise((resolve) => setTimeout(resolve, 200));
+	const first = await engine.capture();
+	expect(engine.names(first)).toContain("logs/keep");
+	world.write("logs/keep", "edited\n");
+	world.git("add", "a");
+	await engine.capture();
+	await engine.restore(first);
+	expect(world.read("logs/keep")).toBe("kept\n");
+});
+
+test("a git that cannot write objects fails the capture, and no promise is left without an owner [R12]", async () => {
+	await using setup = await openWorld();
+	const { world, engine } = setup;
+	const unowned: unknown[] = [];
+	const note = (error: unknown): void => void unowned.push(error);
+	process.on("unhandledRejection", note);
+	const bin = join(world.at, "failing-bin");
+	mkdirSync(bin);
+	const script = `#!/bin/sh\ncase "$*" in *hash-object*) echo "fatal: no" >&2; exit 128;; esac\nPATH='${path}' exec git "$@"\n`;
+	writeFileSync(join(bin, "git"), script);
+	chmodSync(join(bin, "git"), 0o755);
+	const before = world.files({ inodes: true });
+	try {
+		await engine.rewind.close();
+		process.env["PATH"] = `${bin}:${path}`;
+		const failing = await openAt(world.root);
+		if (failing.kind !== "ready") throw new Error(failing.message);
+		await expect(failing.rewind.capture({ owner })).rejects.toSatisfy(isRewindError);
+		await failing.rewind.close();
+		await new Promise((resolve) => setTimeout(resolve, 100));
+	} finally {
+		process.env["PATH"] = path;
+		process.off("unhandledRejection", note);
+	}
+	expect(unowned).toEqual([]);
+	expectSame(before, world.files({ inodes: true }));
+	await using again = await openEngine(world);
+	expect(again.names(await again.capture())).toContain("a.txt");
+});
