@@ -113,6 +113,7 @@ export interface PlanInput {
 	readonly disk: (path: BytePath) => DiskFact;
 }
 
+/** Pure. Every path of `changes` (or of `only`) becomes a step or a skip; steps are in the order to do them. */
 export function planRestore(input: PlanInput): Plan {
 	const wanted = input.changes.filter(({ path }) => input.only?.has(path) ?? true);
 	const skips = new Map<BytePath, SkipReason>();
@@ -135,6 +136,7 @@ export function planRestore(input: PlanInput): Plan {
 	};
 }
 
+/** What the steps do, for people. */
 export function countSteps(steps: readonly Step[]): Counts {
 	const deleted = steps.filter((step) => step.kind === "delete").length;
 	const added = steps.filter((step) => step.kind === "write" && step.from === undefined).length;

@@ -8,6 +8,7 @@ const words = {
 	"read-only": "the file system is read-only",
 } as const;
 
+/** `what` is what failed, on what; `stillTrue` becomes the hint. An error of ours is given back as it is. */
 export function asRewindError(error: unknown, what: string, stillTrue: string): RewindError {
 	if (isRewindError(error)) return error;
 	const code = errorCode(error);

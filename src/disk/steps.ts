@@ -103,6 +103,7 @@ export interface StepsRun {
 	verify(): Pick<Performed, "done" | "skips">;
 }
 
+/** `formerPaths`: paths of an interrupted restore, whose folders may be left empty. */
 export function createSteps(
 	options: StepsOptions,
 	stage: DiskStage,

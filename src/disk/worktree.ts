@@ -25,6 +25,7 @@ export interface WorktreeOptions extends StepsOptions {
 	readonly now: () => number;
 }
 
+/** The writer of one working tree. Its methods throw `RewindError`, and `inspect` what the file system says. */
 export function createWorktree(options: WorktreeOptions): Worktree {
 	const { root, privateDir } = options;
 	const stages = new Map<string, DiskStage>();

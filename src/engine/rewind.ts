@@ -89,6 +89,7 @@ export interface Rewind {
 	close(): Promise<void>;
 }
 
+/** Puts the verbs on a store and a working tree. `now` gives milliseconds since the epoch. */
 export function createRewind(store: SnapshotStore, worktree: Worktree, now: () => number): Rewind {
 	async function refuseDuringOperation(): Promise<void> {
 		const operation = await store.operationInProgress();

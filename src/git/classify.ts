@@ -80,6 +80,7 @@ function safeLstat(path: Buffer): BigIntStats | "absent" | "denied" {
 	}
 }
 
+/** Each candidate ends in exactly one of: staged, dropped, not covered (or below a repository that is). */
 export function classify(candidates: Iterable<BytePath>, input: ClassifyInput): Classified {
 	const isRepository = remembered((folder) => holdsRepository(input.root, folder));
 	const folderState = remembered((folder): "folder" | "absent" | "other" => {

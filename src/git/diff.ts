@@ -4,6 +4,7 @@ import type { TreeChange, TreeEntry } from "../core/plan.ts";
 import type { RunHere } from "./listing.ts";
 import { nulRecords } from "./run.ts";
 
+/** Every path that differs between two trees; `from` and `to` are absent where a side has none. */
 export async function readDiff(git: RunHere, from: ObjectId, to: ObjectId): Promise<TreeChange[]> {
 	if (from === to) return [];
 	// --no-renames: a rename would hide a deletion.

@@ -28,6 +28,7 @@ export interface IgnoreQuestion {
 	readonly objects: ObjectReader;
 }
 
+/** Those of `paths` that were ignored; they need not exist. */
 export async function ignoredByRules(question: IgnoreQuestion): Promise<ReadonlySet<BytePath>> {
 	const { snapshot, paths, git, objects } = question;
 	const { privateDir, objectsDir, format } = question.repository;

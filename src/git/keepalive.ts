@@ -67,6 +67,7 @@ export interface Keepalive {
 	newest(max: number): Promise<ObjectId[]>;
 }
 
+/** Reads the ref at every call: other processes move it too. */
 export function createKeepalive(
 	repository: Repository,
 	writer: ObjectWriter,

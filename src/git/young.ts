@@ -21,6 +21,7 @@ export interface Young {
 /** File systems may stamp a little behind the clock. */
 const clockSlackSeconds = 1;
 
+/** Empty when there is no file, or it is torn: then git alone judges. */
 export async function loadYoung(gitDir: string): Promise<Map<BytePath, Young>> {
 	const young = new Map<BytePath, Young>();
 	const text = await readFile(join(gitDir, "young"), "latin1").catch(() => "");

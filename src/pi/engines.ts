@@ -21,6 +21,7 @@ export interface EnginesOptions {
 	onOpened(opened: Opened): void;
 }
 
+/** One per session. Opens nothing before it is asked. */
 export function createEngines(openEngine: OpenEngine, options: EnginesOptions): Engines {
 	const { cwd, agentDir, sessionDir, settings } = options;
 	let current: Opened | undefined;

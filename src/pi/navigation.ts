@@ -84,6 +84,7 @@ export interface Navigation {
 	forget(): Promise<void>;
 }
 
+/** One per session. What is asked before a move is kept until the move comes, or the next question drops it. */
 export function createNavigation(deps: NavigationDeps): Navigation {
 	const { session, recorder, settings } = deps;
 	let decision: Decision | undefined;

@@ -34,6 +34,10 @@ interface Moment {
 	readonly changed: readonly BytePath[];
 }
 
+/**
+ * Weighs what can be done at `target`: restoring its point, and undoing the last restore. Throws `aborted` alone, when
+ * `signal` says so.
+ */
 export async function offersAt(
 	target: SessionEntry | undefined,
 	engine: Rewind,

@@ -54,6 +54,7 @@ export interface Recorder {
 	settled(): Promise<void>;
 }
 
+/** One per session. Only `beforeChange`, `restoringFiles` and `settled` wait for git; nothing of it throws. */
 export function createRecorder(deps: RecorderDeps): Recorder {
 	const { session } = deps;
 	/** A capture that nothing could have changed the files since; a message that starts now may share it. */

@@ -23,6 +23,7 @@ export interface ChipFacts {
 	readonly failing: boolean;
 }
 
+/** `◆ 12 points · 2 not covered`. */
 export function chipText({ points, notCovered, off, failing }: ChipFacts): string {
 	if (off !== undefined) return `◇ no points: ${off}`;
 	const count = `◆ ${points} ${points === 1 ? "point" : "points"}`;
@@ -37,6 +38,7 @@ export interface Status {
 	failed(error: unknown): void;
 }
 
+/** One per session; each thing that is not covered, and each cause of a failure, is told once. */
 export function createStatus(
 	ctx: ExtensionContext,
 	session: Session,
