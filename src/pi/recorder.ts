@@ -178,7 +178,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 		restoringFiles(act) {
 			bindWaiting();
 			// What began before is let end; what begins from now on waits for this.
-			const task = Promise.allSettled([...underWay]).then(act);
+			const task = Promise.allSettled(underWay).then(act);
 			restoring = task.catch(() => undefined);
 			fresh = previous = undefined;
 			mayHaveChanged = true;
