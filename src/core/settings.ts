@@ -155,18 +155,21 @@ export const isMutatingTool = (
 ): boolean => !ignore.includes(name) && (watch.includes(name) || !readingTools.includes(name));
 
 const ignored = (key: string, source: string, expected: string, value: unknown): string =>
-	`Setting ${key} in ${source} was ignored: expected ${expected}, received ${excerpt(value)}`;
+	`Setting ${key} in ${source} was ignored and left as it was: expected ${expected}, received ${excerpt(value)}`;
 
 function unknownKey(key: string, source: string): string {
 	const meant = knownKeys.find((known) => known.toLowerCase() === key.toLowerCase());
 	const hint = meant === undefined ? "" : `, did you mean ${meant}?`;
-	return `Setting rewind.${printable(key)} in ${source} was ignored: unknown setting${hint}`;
+	return `Setting rewind.${printable(key)} in ${source} was ignored and left as it is: unknown setting${hint}`;
 }
 
 const excerpt = (value: unknown): string => printable(JSON.stringify(value) ?? "nothing");
 
+/** Characters of a value that are quoted: enough to find it by. */
+const quotedMax = 45;
+
 /** Short, and without what could drive a terminal: a project's file is not ours. [R13] */
 function printable(text: string): string {
 	const plain = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
-	return plain.length <= 60 ? plain : `${plain.slice(0, 59)}…`;
+	return plain.length <= quotedMax ? plain : `${plain.slice(0, quotedMax - 1)}…`;
 }

@@ -79,7 +79,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 
 	pi.on("session_start", async (event, ctx) => {
 		if (!claim(token)) {
-			if (!stoodDown) notify(ctx, "rewind is loaded twice; this copy stands down", "warning");
+			if (!stoodDown) notify(ctx, "rewind is loaded twice; this copy stands down", "info");
 			stoodDown = true;
 			return;
 		}

@@ -74,5 +74,5 @@ async function readLayer(file: string): Promise<FileRead> {
 
 const unusable = (file: string, why: string): FileRead => ({
 	kind: "issue",
-	issue: `Settings in ${file} were ignored: ${why}; defaults are used in its place`,
+	issue: `Settings in ${file} were ignored and left as their defaults: ${why}`,
 });

@@ -167,7 +167,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect(world.read("a.txt")).toBe("a0\n");
 		// One for the process, not one for each of its sessions.
 		expect(pi.notifications).toEqual([
-			{ type: "warning", message: "rewind is loaded twice; this copy stands down" },
+			{ type: "info", message: "rewind is loaded twice; this copy stands down" },
 		]);
 		expect(pi.errors).toEqual([]);
 	});

@@ -157,10 +157,10 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		const told = pi.notifications.map(({ message, type }) => `${type}: ${message}`).toSorted();
 		expect(told).toHaveLength(4);
 		expect(told.join("\n")).toMatch(
-			/rewind\.integrations in .*agent\/settings\.json was ignored: expected a list of strings, received 7/,
+			/rewind\.integrations in .*agent\/settings\.json was ignored and left as it was: expected a list of strings, received 7/,
 		);
 		expect(told.join("\n")).toMatch(
-			/rewind\.maxFileMiB in .*repo\/\.pi\/settings\.json was ignored: expected a number above 0/,
+			/rewind\.maxFileMiB in .*repo\/\.pi\/settings\.json was ignored and left as it was: expected a number above 0/,
 		);
 		expect(told.join("\n")).toMatch(
 			/rewind\.maxfilemib in .* unknown setting, did you mean maxFileMiB\?/,

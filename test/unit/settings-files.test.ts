@@ -55,7 +55,7 @@ test.each([
 	await writeFile(projectFile, '{"rewind":{}}');
 	expect(await read()).toEqual({
 		layers: [{ source: projectFile, value: {} }],
-		issues: [`Settings in ${agentFile} were ignored: ${why}; defaults are used in its place`],
+		issues: [`Settings in ${agentFile} were ignored and left as their defaults: ${why}`],
 	});
 });
 
@@ -65,8 +65,7 @@ test("a folder or a FIFO in its place is named, and nothing waits for it [R12]",
 	expect(await read()).toEqual({
 		layers: [],
 		issues: [agentFile, projectFile].map(
-			(file) =>
-				`Settings in ${file} were ignored: it is not a file; defaults are used in its place`,
+			(file) => `Settings in ${file} were ignored and left as their defaults: it is not a file`,
 		),
 	});
 });

@@ -43,10 +43,10 @@ test("a wrong value is named once, and what an earlier layer said stays", () => 
 	expect(settings).toEqual({ ...defaultSettings, maxFileMiB: 8 });
 	expect(issues).toMatchInlineSnapshot(`
 		[
-		  "Setting rewind.showStatus in ~/.pi/agent/settings.json was ignored: expected true or false, received "yes"",
-		  "Setting rewind.ignore in .pi/settings.json was ignored: expected a list of strings, received ["x",1]",
-		  "Setting rewind.maxFileMiB in .pi/settings.json was ignored: expected a number above 0 and at most 2047, received "32"",
-		  "Setting rewind.onFork in .pi/settings.json was ignored: expected "ask" or "keep", received "never"",
+		  "Setting rewind.showStatus in ~/.pi/agent/settings.json was ignored and left as it was: expected true or false, received "yes"",
+		  "Setting rewind.ignore in .pi/settings.json was ignored and left as it was: expected a list of strings, received ["x",1]",
+		  "Setting rewind.maxFileMiB in .pi/settings.json was ignored and left as it was: expected a number above 0 and at most 2047, received "32"",
+		  "Setting rewind.onFork in .pi/settings.json was ignored and left as it was: expected "ask" or "keep", received "never"",
 		]
 	`);
 });
@@ -71,14 +71,14 @@ test.each([null, [], "on", 1])("a layer that is no object is one issue: %j", (va
 	const { settings, issues } = decodeSettings([mine(value), project({ onTree: "keep" })]);
 	expect(settings.onTree).toBe("keep");
 	expect(issues).toEqual([
-		`Setting rewind in ~/.pi/agent/settings.json was ignored: expected an object, received ${JSON.stringify(value)}`,
+		`Setting rewind in ~/.pi/agent/settings.json was ignored and left as it was: expected an object, received ${JSON.stringify(value)}`,
 	]);
 });
 
 test("an unknown key is named, with the one that was meant where only case differs", () => {
 	expect(decodeSettings([mine({ maxFileMib: 3, colour: "red" })]).issues).toEqual([
-		"Setting rewind.maxFileMib in ~/.pi/agent/settings.json was ignored: unknown setting, did you mean maxFileMiB?",
-		"Setting rewind.colour in ~/.pi/agent/settings.json was ignored: unknown setting",
+		"Setting rewind.maxFileMib in ~/.pi/agent/settings.json was ignored and left as it is: unknown setting, did you mean maxFileMiB?",
+		"Setting rewind.colour in ~/.pi/agent/settings.json was ignored and left as it is: unknown setting",
 	]);
 });
 
