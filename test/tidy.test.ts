@@ -25,8 +25,12 @@ const arrows: Record<string, { folders: string[]; packages: RegExp }> = {
 		folders: ["core", "engine", "disk", "git"],
 		packages: /^node:(fs|fs\/promises|path|os|crypto|child_process)$/,
 	},
+	sessions: {
+		folders: ["core", "sessions"],
+		packages: /^node:(fs|fs\/promises|path|crypto)$/,
+	},
 	pi: {
-		folders: ["core", "engine", "pi"],
+		folders: ["core", "engine", "sessions", "pi"],
 		packages: /^(node:(fs|fs\/promises|path|crypto)|@earendil-works\/pi-(coding-agent|tui))$/,
 	},
 	".": { folders: ["git", "pi"], packages: /^@earendil-works\/pi-coding-agent$/ },

@@ -14,7 +14,7 @@ import type { Unavailable } from "../engine/ports.ts";
 import type { Preview, Rewind } from "../engine/rewind.ts";
 import { describeEntry, pointKind } from "./entries.ts";
 import type { Session } from "./session.ts";
-import type { LineageProblem, SessionProblemReason } from "./session-log.ts";
+import type { LineageProblem, SessionProblemReason } from "../sessions/log.ts";
 
 export interface Offers {
 	readonly facts: NavigationFacts;

@@ -18,7 +18,7 @@ import {
 	type Restored,
 } from "../core/records.ts";
 import type { Owner } from "../engine/ports.ts";
-import type { LineageProblem, SessionLog } from "./session-log.ts";
+import type { LineageProblem, SessionLog } from "../sessions/log.ts";
 
 export interface OpDraft {
 	readonly bindings?: readonly Binding[];

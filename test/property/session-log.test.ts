@@ -13,7 +13,7 @@ import { trustedObjectId } from "../../src/core/ids.ts";
 import type { Ledger, LedgerEntry } from "../../src/core/ledger.ts";
 import { foldLedger, withRejected } from "../../src/core/ledger.ts";
 import { encodeForkPending, encodeOp, encodeTurn } from "../../src/core/records.ts";
-import { createSessionLog } from "../../src/pi/session-log.ts";
+import { createSessionLog } from "../../src/sessions/log.ts";
 
 let dir = "";
 beforeAll(async () => {

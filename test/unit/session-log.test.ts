@@ -8,8 +8,8 @@ import { trustedObjectId } from "../../src/core/ids.ts";
 import type { Binding } from "../../src/core/records.ts";
 import { encodeForkPending, encodeTurn } from "../../src/core/records.ts";
 import { resolvePoint } from "../../src/core/lineage.ts";
-import type { SessionRead } from "../../src/pi/session-log.ts";
-import { createSessionLog, lineageDepthMax, readForkPending } from "../../src/pi/session-log.ts";
+import type { SessionRead } from "../../src/sessions/log.ts";
+import { createSessionLog, lineageDepthMax, readForkPending } from "../../src/sessions/log.ts";
 
 const a = trustedObjectId("a".repeat(40));
 const b = trustedObjectId("b".repeat(40));

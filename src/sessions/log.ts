@@ -8,8 +8,7 @@
  * hang. [R13] only regular files are opened, and only those that begin like a session are read on. [R1] what is
  * remembered only saves reading.
  *
- * Limits: JSON may spell `customType` with escapes; Pi never does, and we do not look for it. A file that is edited in
- * place, in what was read already, is not read again while its end stays the same.
+ * Limit: a file that is edited in place, in what was read already, is not read again while its end stays the same.
  */
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
@@ -17,17 +16,16 @@ import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
-import type { ForkPending, Ledger, LedgerEntry } from "../core/ledger.ts";
-import { emptyLedger, foldInto, withRejected } from "../core/ledger.ts";
+import type { ForkPending, Ledger } from "../core/ledger.ts";
+import { emptyLedger } from "../core/ledger.ts";
 import type { SessionLedger } from "../core/lineage.ts";
+import { decodeHeader, foldLines, type ScanLimits, scanLines, type SessionHeader } from "./scan.ts";
 
 /** Ancestors followed; a person forks tens of times. */
 export const lineageDepthMax = 1_000;
 
 /** Pi looks for the header in this many bytes. */
 const headerBytesMax = 1024 * 1024;
-/** Lines tried for a header; each that does not parse costs an exception. */
-const headerLinesMax = 1_000;
 /** Beyond this a file is no session that Pi could load. Keeps a sparse file from holding us up. */
 const fileBytesMax = 4 * 1024 ** 3;
 /** Bytes before the remembered offset that must still be the same. */
@@ -52,13 +50,9 @@ export interface LineageProblem {
 }
 
 /** A session as its file tells it. */
-export interface SessionFile extends SessionLedger {
+export interface SessionFile extends SessionLedger, SessionHeader {
 	/** The real path. */
 	readonly file: string;
-	/** The file that this session was forked from, as the header names it. */
-	readonly parentSession: string | undefined;
-	/** The folder that the session works in. */
-	readonly cwd: string | undefined;
 }
 
 export type SessionRead =
@@ -79,14 +73,6 @@ export interface SessionLog {
 		parentSession: string | undefined,
 		options: { readonly relativeTo: string },
 	): Promise<Lineage>;
-}
-
-/** How much is read at a time; a parameter for tests. */
-export interface ScanLimits {
-	/** At most `lineBytesMax`. */
-	readonly chunkBytes: number;
-	/** A line this long is skipped unread, and counted as rejected. */
-	readonly lineBytesMax: number;
 }
 
 const defaultLimits: ScanLimits = { chunkBytes: 1024 * 1024, lineBytesMax: 64 * 1024 * 1024 };
@@ -189,8 +175,6 @@ function reasonOf(error: unknown): SessionProblemReason {
 	return code === "ENOENT" || code === "ENOTDIR" ? "missing" : "unreadable";
 }
 
-// What is remembered
-
 interface Remembered {
 	readonly header: SessionHeader;
 	readonly dev: number;
@@ -236,164 +220,4 @@ async function readAt(handle: FileHandle, position: number, length: number): Pro
 		filled += bytesRead;
 	}
 	return buffer.subarray(0, filled);
-}
-
-// Scanning
-
-interface Lines {
-	/** Custom entries whose type begins with `rewind-`. */
-	readonly entries: readonly LedgerEntry[];
-	/** Lines that look like one of those and could not be parsed, or were too long to look at. */
-	readonly rejected: number;
-}
-
-interface Scan {
-	readonly lines: Lines;
-	/** The last line, when no newline ends it yet. */
-	readonly tail: Lines;
-	/** After the last full line. */
-	readonly offset: number;
-}
-
-const foldLines = (ledger: Ledger, { entries, rejected }: Lines): Ledger =>
-	withRejected(foldInto(ledger, entries), rejected);
-
-/**
- * Scans the bytes `from`…`to`, which must begin at a line. One buffer is used again and again; an unfinished line is
- * moved to its front, and the buffer grows only for a line that is longer than it.
- */
-async function scanLines(
-	handle: FileHandle,
-	from: number,
-	to: number,
-	limits: ScanLimits,
-): Promise<Scan> {
-	const lines = collector();
-	let buffer = Buffer.allocUnsafe(Math.min(limits.chunkBytes, limits.lineBytesMax));
-	let position = from;
-	let offset = from;
-	/** Bytes of the unfinished line at the front of the buffer. */
-	let held = 0;
-	/** Whether the unfinished line is too long already. */
-	let isSkipping = false;
-
-	while (position < to) {
-		const room = Math.min(buffer.length - held, to - position);
-		const { bytesRead } = await handle.read(buffer, held, room, position);
-		// The file shrank meanwhile; what was read of it stands.
-		if (bytesRead === 0) break;
-		position += bytesRead;
-		const filled = held + bytesRead;
-		let lineStart = 0;
-		if (isSkipping) {
-			const end = buffer.subarray(0, filled).indexOf(newline);
-			if (end === -1) continue;
-			lines.reject();
-			isSkipping = false;
-			lineStart = end + 1;
-		}
-		const block = buffer.subarray(lineStart, filled);
-		const end = block.lastIndexOf(newline) + 1;
-		lines.collect(block.subarray(0, end));
-		held = block.length - end;
-		offset = position - held;
-		buffer.copyWithin(0, lineStart + end, filled);
-
-		if (held < buffer.length) continue;
-		if (held < limits.lineBytesMax) {
-			const larger = Buffer.allocUnsafe(Math.min(buffer.length * 2, limits.lineBytesMax));
-			buffer.copy(larger);
-			buffer = larger;
-		} else {
-			held = 0;
-			isSkipping = true;
-		}
-	}
-
-	const tail = collector();
-	if (isSkipping) tail.reject();
-	else tail.collect(buffer.subarray(0, held));
-	return { lines: lines.collected, tail: tail.collected, offset };
-}
-
-function collector() {
-	const entries: LedgerEntry[] = [];
-	const collected = { entries, rejected: 0 };
-	const reject = (): void => {
-		collected.rejected += 1;
-	};
-	function collect(block: Buffer): void {
-		for (const line of linesOfOurs(block)) {
-			const entry = decodeLine(line);
-			if (entry === "rejected") reject();
-			else if (entry !== undefined) entries.push(entry);
-		}
-	}
-	return { collected, collect, reject };
-}
-
-const needle = Buffer.from('"customType"');
-/** What follows the needle in a line of ours; Pi writes no blanks, other tools write one. */
-const typeOfOurs = /^[ \t]*:[ \t]*"rewind-/;
-const typeBytesMax = 32;
-
-/** Lines that hold `"customType":"rewind-`, with or without blanks around the colon. */
-function* linesOfOurs(block: Buffer): Generator<string> {
-	let from = 0;
-	for (;;) {
-		const hit = block.indexOf(needle, from);
-		if (hit === -1) return;
-		from = hit + needle.length;
-		if (!typeOfOurs.test(block.toString("latin1", from, from + typeBytesMax))) continue;
-		const end = block.indexOf(newline, from);
-		const start = block.lastIndexOf(newline, hit) + 1;
-		from = end === -1 ? block.length : end;
-		yield block.toString("utf8", start, from);
-	}
-}
-
-// Lines
-
-type SessionHeader = Omit<SessionFile, "file" | "ledger">;
-
-/** The first line that parses must be the header; torn lines before it are skipped, as Pi skips them. */
-function decodeHeader(text: string): SessionHeader | undefined {
-	for (const line of text.split("\n", headerLinesMax)) {
-		const value = parseJson(line);
-		if (value === undefined) continue;
-		if (!isRecord(value) || value["type"] !== "session") return undefined;
-		const { id, timestamp, parentSession, cwd } = value;
-		if (typeof id !== "string") return undefined;
-		return {
-			sessionId: id,
-			startedAt: typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN,
-			parentSession: typeof parentSession === "string" ? parentSession : undefined,
-			cwd: typeof cwd === "string" ? cwd : undefined,
-		};
-	}
-	return undefined;
-}
-
-/** Absent for a line of another kind that only talks about ours: a message, a nested value. */
-function decodeLine(line: string): LedgerEntry | "rejected" | undefined {
-	const value = parseJson(line);
-	if (value === undefined) return "rejected";
-	if (!isRecord(value)) return undefined;
-	const { type, id, timestamp, customType, data } = value;
-	if (type !== "custom" || typeof customType !== "string") return undefined;
-	if (!customType.startsWith("rewind-")) return undefined;
-	if (typeof id !== "string") return "rejected";
-	return { type, id, customType, data, ...(typeof timestamp === "string" ? { timestamp } : {}) };
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-	typeof value === "object" && value !== null && !Array.isArray(value);
-
-function parseJson(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch {
-		// Absence is the answer for text that is not JSON; the caller counts it where it matters. [R10]
-		return undefined;
-	}
 }

@@ -1,0 +1,187 @@
+/**
+ * Finds our lines in the bytes of a session file, and parses only those.
+ *
+ * Invariant: [R10] torn, glued and over-long lines are counted, never an exception; memory stays bounded.
+ *
+ * Limit: JSON may spell `customType` with escapes; Pi never does, and we do not look for it.
+ */
+import type { FileHandle } from "node:fs/promises";
+import type { Ledger, LedgerEntry } from "../core/ledger.ts";
+import { foldInto, withRejected } from "../core/ledger.ts";
+
+/** Lines tried for a header; each that does not parse costs an exception. */
+const headerLinesMax = 1_000;
+const newline = 0x0a;
+
+/** How much is read at a time; a parameter for tests. */
+export interface ScanLimits {
+	/** At most `lineBytesMax`. */
+	readonly chunkBytes: number;
+	/** A line this long is skipped unread, and counted as rejected. */
+	readonly lineBytesMax: number;
+}
+
+export interface Lines {
+	/** Custom entries whose type begins with `rewind-`. */
+	readonly entries: readonly LedgerEntry[];
+	/** Lines that look like one of those and could not be parsed, or were too long to look at. */
+	readonly rejected: number;
+}
+
+export interface Scan {
+	readonly lines: Lines;
+	/** The last line, when no newline ends it yet. */
+	readonly tail: Lines;
+	/** After the last full line. */
+	readonly offset: number;
+}
+
+export const foldLines = (ledger: Ledger, { entries, rejected }: Lines): Ledger =>
+	withRejected(foldInto(ledger, entries), rejected);
+
+/**
+ * Scans the bytes `from`…`to`, which must begin at a line. One buffer is used again and again; an unfinished line is
+ * moved to its front, and the buffer grows only for a line that is longer than it.
+ */
+export async function scanLines(
+	handle: FileHandle,
+	from: number,
+	to: number,
+	limits: ScanLimits,
+): Promise<Scan> {
+	const lines = collector();
+	let buffer = Buffer.allocUnsafe(Math.min(limits.chunkBytes, limits.lineBytesMax));
+	let position = from;
+	let offset = from;
+	/** Bytes of the unfinished line at the front of the buffer. */
+	let held = 0;
+	/** Whether the unfinished line is too long already. */
+	let isSkipping = false;
+
+	while (position < to) {
+		const room = Math.min(buffer.length - held, to - position);
+		const { bytesRead } = await handle.read(buffer, held, room, position);
+		// The file shrank meanwhile; what was read of it stands.
+		if (bytesRead === 0) break;
+		position += bytesRead;
+		const filled = held + bytesRead;
+		let lineStart = 0;
+		if (isSkipping) {
+			const end = buffer.subarray(0, filled).indexOf(newline);
+			if (end === -1) continue;
+			lines.reject();
+			isSkipping = false;
+			lineStart = end + 1;
+		}
+		const block = buffer.subarray(lineStart, filled);
+		const end = block.lastIndexOf(newline) + 1;
+		lines.collect(block.subarray(0, end));
+		held = block.length - end;
+		offset = position - held;
+		buffer.copyWithin(0, lineStart + end, filled);
+
+		if (held < buffer.length) continue;
+		if (held < limits.lineBytesMax) {
+			const larger = Buffer.allocUnsafe(Math.min(buffer.length * 2, limits.lineBytesMax));
+			buffer.copy(larger);
+			buffer = larger;
+		} else {
+			held = 0;
+			isSkipping = true;
+		}
+	}
+
+	const tail = collector();
+	if (isSkipping) tail.reject();
+	else tail.collect(buffer.subarray(0, held));
+	return { lines: lines.collected, tail: tail.collected, offset };
+}
+
+function collector() {
+	const entries: LedgerEntry[] = [];
+	const collected = { entries, rejected: 0 };
+	const reject = (): void => {
+		collected.rejected += 1;
+	};
+	function collect(block: Buffer): void {
+		for (const line of linesOfOurs(block)) {
+			const entry = decodeLine(line);
+			if (entry === "rejected") reject();
+			else if (entry !== undefined) entries.push(entry);
+		}
+	}
+	return { collected, collect, reject };
+}
+
+const needle = Buffer.from('"customType"');
+/** What follows the needle in a line of ours; Pi writes no blanks, other tools write one. */
+const typeOfOurs = /^[ \t]*:[ \t]*"rewind-/;
+const typeBytesMax = 32;
+
+/** Lines that hold `"customType":"rewind-`, with or without blanks around the colon. */
+function* linesOfOurs(block: Buffer): Generator<string> {
+	let from = 0;
+	for (;;) {
+		const hit = block.indexOf(needle, from);
+		if (hit === -1) return;
+		from = hit + needle.length;
+		if (!typeOfOurs.test(block.toString("latin1", from, from + typeBytesMax))) continue;
+		const end = block.indexOf(newline, from);
+		const start = block.lastIndexOf(newline, hit) + 1;
+		from = end === -1 ? block.length : end;
+		yield block.toString("utf8", start, from);
+	}
+}
+
+/** The first line of a session file. */
+export interface SessionHeader {
+	readonly sessionId: string;
+	/** When it was written, in ms since the epoch; NaN when it does not say. */
+	readonly startedAt: number;
+	/** The file that this session was forked from, as it was written. */
+	readonly parentSession: string | undefined;
+	/** The folder that the session works in. */
+	readonly cwd: string | undefined;
+}
+
+/** The first line that parses must be the header; torn lines before it are skipped, as Pi skips them. */
+export function decodeHeader(text: string): SessionHeader | undefined {
+	for (const line of text.split("\n", headerLinesMax)) {
+		const value = parseJson(line);
+		if (value === undefined) continue;
+		if (!isRecord(value) || value["type"] !== "session") return undefined;
+		const { id, timestamp, parentSession, cwd } = value;
+		if (typeof id !== "string") return undefined;
+		return {
+			sessionId: id,
+			startedAt: typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN,
+			parentSession: typeof parentSession === "string" ? parentSession : undefined,
+			cwd: typeof cwd === "string" ? cwd : undefined,
+		};
+	}
+	return undefined;
+}
+
+/** Absent for a line of another kind that only talks about ours: a message, a nested value. */
+function decodeLine(line: string): LedgerEntry | "rejected" | undefined {
+	const value = parseJson(line);
+	if (value === undefined) return "rejected";
+	if (!isRecord(value)) return undefined;
+	const { type, id, timestamp, customType, data } = value;
+	if (type !== "custom" || typeof customType !== "string") return undefined;
+	if (!customType.startsWith("rewind-")) return undefined;
+	if (typeof id !== "string") return "rejected";
+	return { type, id, customType, data, ...(typeof timestamp === "string" ? { timestamp } : {}) };
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+	typeof value === "object" && value !== null && !Array.isArray(value);
+
+function parseJson(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		// Absence is the answer for text that is not JSON; the caller counts it where it matters. [R10]
+		return undefined;
+	}
+}
