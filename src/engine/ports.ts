@@ -4,6 +4,7 @@
  * `git/` implements both for repositories. Contracts stand here, beside the names; every method may throw
  * `RewindError` and nothing else.
  */
+import type { FileChange, FilePatch, LineCounts } from "../core/changes.ts";
 import type { NotCovered, Snapshot } from "../core/coverage.ts";
 import type { BytePath, ObjectId, SnapshotId } from "../core/ids.ts";
 import type { DiskFact, Skip, Step, TreeChange } from "../core/plan.ts";
@@ -51,6 +52,21 @@ export interface SnapshotStore {
 	resolve(id: SnapshotId): Promise<Snapshot | Unavailable>;
 	/** Every path that differs between two snapshots. */
 	changes(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
+	/**
+	 * Every path that differs, for people: renames paired, sorted by path. Reads content only where something changed
+	 * under a new name.
+	 */
+	compare(from: Snapshot, to: Snapshot, signal?: AbortSignal): Promise<FileChange[]>;
+	/** Lines added and removed, by `FileChange.path`; no entry for what is not text. Reads all that differs. */
+	lineCounts(
+		from: Snapshot,
+		to: Snapshot,
+		signal?: AbortSignal,
+	): Promise<ReadonlyMap<BytePath, LineCounts>>;
+	/** How one file differs; throws `object-missing`. */
+	patch(change: FileChange): Promise<FilePatch>;
+	/** Makes content durable in the object store; nothing keeps it yet. */
+	writeBlob(content: Buffer): Promise<ObjectId>;
 	/** Which of `paths` the rules of `snapshot` ignored: its .gitignore files and the rules outside its tree. */
 	ignoredUnder(snapshot: Snapshot, paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>>;
 	/** Content of blobs, checked against their ids, in the order asked; throws `object-missing`. */

@@ -40,9 +40,12 @@ export interface PrivateDir {
 	reset(): Promise<void>;
 }
 
-/** `!` where the attribute has a value, `-` where it is a switch: both mean "as if no file said anything". */
+/**
+ * `!` where the attribute has a value, `-` where it is a switch: both mean "as if no file said anything". `!diff`: the
+ * content alone says what is text, when it is shown.
+ */
 const attributes =
-	"* -text !eol -crlf -ident -filter !working-tree-encoding -diff -merge !whitespace\n";
+	"* -text !eol -crlf -ident -filter !working-tree-encoding !diff -merge !whitespace\n";
 
 function configText(repository: Repository): string {
 	const { format, carried, excludesFile } = repository;

@@ -10,6 +10,7 @@ import { type ObjectId, shortId } from "../core/ids.ts";
 import type { SnapshotStore, Unavailable } from "../engine/ports.ts";
 import { createCapture } from "./capture.ts";
 import { isOwn, type OwnPaths } from "./classify.ts";
+import { compareTrees, countLines, readPatch } from "./compare.ts";
 import { readDiff } from "./diff.ts";
 import { headPosition, operationInProgress } from "./head.ts";
 import { ignoredByRules } from "./ignore-rules.ts";
@@ -81,6 +82,12 @@ export async function openSnapshotStore(
 		return (await objects.read(snapshot.tree)) === undefined ? "pruned" : snapshot;
 	}
 
+	async function readBlob(id: ObjectId): Promise<Buffer> {
+		const blob = await objects.read(id);
+		if (blob?.type !== "blob") throw contentMissing(id);
+		return blob.content;
+	}
+
 	return {
 		capture(request) {
 			const next = queue.then(() => captureOnce(request));
@@ -93,17 +100,22 @@ export async function openSnapshotStore(
 			const all = await readDiff(git, from.tree, to.tree);
 			return all.filter(({ path }) => !isOwn(own, path));
 		},
+		async compare(from, to, signal) {
+			const all = await compareTrees(git, from.tree, to.tree, signal);
+			return all.filter(({ path }) => !isOwn(own, path));
+		},
+		lineCounts: (from, to, signal) => countLines(git, from.tree, to.tree, signal),
+		patch: (change) => readPatch(change, { git, objects, writer, readBlob }),
+		writeBlob: (content) => writer.write("blob", content),
 		ignoredUnder: (snapshot, paths) =>
 			ignoredByRules({ repository, snapshot, paths, git, objects }),
 		async readBlobs(ids, each) {
 			for (let at = 0; at < ids.length; at += blobsAtOnce) {
 				const some = ids.slice(at, at + blobsAtOnce);
-				const blobs = await Promise.all(some.map((id) => objects.read(id)));
-				for (const [i, id] of some.entries()) {
-					const blob = blobs[i];
-					if (blob?.type !== "blob") throw contentMissing(id);
-					await each(id, blob.content);
-				}
+				const blobs = await Promise.all(
+					some.map(async (id) => ({ id, content: await readBlob(id) })),
+				);
+				for (const { id, content } of blobs) await each(id, content);
 			}
 		},
 		operationInProgress: () => operationInProgress(repository, person),
