@@ -8,7 +8,8 @@
  * until it is older than `foreignAgeMsMax`.
  */
 import { randomBytes } from "node:crypto";
-import { link, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { linkSync, rmSync, writeFileSync } from "node:fs";
+import { readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 
 export const foreignAgeMsMax = 10 * 60_000;
@@ -29,8 +30,9 @@ async function processStart(pid: number): Promise<string> {
 export const thisProcess = async (): Promise<ProcessIdentity> => ({
 	pid: process.pid,
 	host: hostname(),
-	processStart: await processStart(process.pid),
+	processStart: await (ownStart ??= processStart(process.pid)),
 });
+let ownStart: Promise<string> | undefined;
 
 /** Whether that very process still runs; a process of another host counts as running. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
@@ -45,19 +47,24 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 	return start === "" || identity.processStart === "" || start === identity.processStart;
 }
 
-/** Tries for `waitMs`; gives the release, or absent when somebody else held it all that time. */
+/**
+ * Tries for `waitMs`; gives the release, or absent when somebody else held it all that time.
+ *
+ * Synchronous where it is not waiting: each of these calls takes microseconds, and a trip through the thread pool, at
+ * every capture, many times as long.
+ */
 export async function acquireLock(
 	file: string,
 	waitMs: number,
 ): Promise<(() => Promise<void>) | undefined> {
 	const me = JSON.stringify(await thisProcess());
 	const mine = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-	await writeFile(mine, me);
+	writeFileSync(mine, me);
 	try {
 		for (const end = performance.now() + waitMs; ;) {
 			try {
 				// A link appears with its content: nobody ever reads a lock that names no holder yet.
-				await link(mine, file);
+				linkSync(mine, file);
 				return () => rm(file, { force: true });
 			} catch {
 				// Held; or links are not possible here, which the wait's end turns into "not acquired".
@@ -67,7 +74,7 @@ export async function acquireLock(
 			await new Promise((resolve) => setTimeout(resolve, 15 + Math.random() * 20));
 		}
 	} finally {
-		await rm(mine, { force: true });
+		rmSync(mine, { force: true });
 	}
 }
 

@@ -9,7 +9,8 @@
  *
  * Limit: a file is captured in some state that it had during the capture; two files may be of different moments.
  */
-import { copyFile, mkdir, rm, stat, statfs, utimes } from "node:fs/promises";
+import { mkdirSync, rmSync } from "node:fs";
+import { copyFile, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
 import { notCoveredIndex } from "../core/coverage.ts";
@@ -73,14 +74,14 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	async function capture(request: CaptureRequest): Promise<Captured> {
 		// First of all: a git dir that was moved away must not be made again by us.
 		await assertRootIsThere(undefined);
-		await mkdir(repository.privateDir, { recursive: true });
+		mkdirSync(repository.privateDir, { recursive: true });
 		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
 		const copy = release === undefined ? await copyIndex() : undefined;
 		try {
 			// Only the holder of the lock may do this: nobody else works on this index now.
 			if (copy === undefined) {
-				await rm(join(dir.gitDir, "index.lock"), { force: true });
-				if (!(await dir.isWhole())) await startOver();
+				rmSync(join(dir.gitDir, "index.lock"), { force: true });
+				if (!dir.isWhole()) await startOver();
 			}
 			return await captureOrRebuild(request, copy);
 		} finally {
@@ -129,7 +130,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 
 	/** Starts again from this worktree's newest kept snapshot that is whole, so that nothing leaves the scope. */
 	async function rebuildIndex(): Promise<void> {
-		const head = await dir.readHead();
+		const head = dir.readHead();
 		await dir.reset();
 		personIndex.forget();
 		last = undefined;
@@ -178,10 +179,10 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const startedAt = deps.now();
 		await readLast();
 		const rules = await readRuleFiles(repository, dir.gitDir);
-		const [listing, news, young, position] = await Promise.all([
+		const young = loadYoung(dir.gitDir);
+		const [listing, news, position] = await Promise.all([
 			listChanges(git, deps.scope === "all", signal),
 			personIndex.news(git),
-			loadYoung(dir.gitDir),
 			headPosition(repository, deps.person),
 		]);
 		const touched = touchedYoung(young, root, new Set(listing.changed));
@@ -236,7 +237,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 
 	/** Another process may have captured since: the private HEAD says which snapshot the index stands for. */
 	async function readLast(): Promise<void> {
-		const head = await dir.readHead();
+		const head = dir.readHead();
 		if (head === last?.id) return;
 		last = head === undefined ? undefined : await deps.readSnapshot(head);
 		if (last === undefined && head !== undefined)

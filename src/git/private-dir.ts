@@ -13,7 +13,8 @@
  * [R1] All of it can be deleted: it is made, or found, again.
  */
 import { randomBytes } from "node:crypto";
-import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { devNull } from "node:os";
 import { join } from "node:path";
 import type { ObjectId } from "../core/ids.ts";
@@ -28,12 +29,12 @@ export interface PrivateDir {
 	/** The GIT_DIR for all work of this scope. */
 	readonly gitDir: string;
 	/** The snapshot that the index stands for; absent before the first one. */
-	readHead(): Promise<ObjectId | undefined>;
+	readHead(): ObjectId | undefined;
 	writeHead(id: ObjectId): Promise<void>;
 	/** Back to before the first snapshot. */
 	forgetHead(): Promise<void>;
 	/** Whether there is an index, and a snapshot that it stands for. */
-	isWhole(): Promise<boolean>;
+	isWhole(): boolean;
 	/** Makes again what somebody deleted. */
 	repair(): Promise<void>;
 	/** Forgets the index and all that was learned from it; the next capture hashes everything. */
@@ -87,23 +88,17 @@ export async function openPrivateDir(repository: Repository, scope: Scope): Prom
 	const headFile = join(gitDir, "HEAD");
 	const dir: PrivateDir = {
 		gitDir,
-		async readHead() {
-			const text = await readFile(headFile, "utf8").catch(() => "");
-			return decodeObjectId(text.trim(), repository.format);
-		},
+		readHead: () => decodeObjectId(readText(headFile, "utf8").trim(), repository.format),
 		writeHead: (id) => writeAtomic(headFile, `${id}\n`),
 		forgetHead: () => writeAtomic(headFile, unbornHead),
-		async isWhole() {
-			const index = await lstat(join(gitDir, "index")).catch(() => undefined);
-			return index !== undefined && (await dir.readHead()) !== undefined;
-		},
+		isWhole: () => existsSync(join(gitDir, "index")) && dir.readHead() !== undefined,
 		async repair() {
 			await mkdir(join(gitDir, "info"), { recursive: true });
 			await mkdir(join(gitDir, "refs"), { recursive: true });
 			await writeIfDifferent(join(gitDir, "config"), configText(repository));
 			await writeIfDifferent(join(gitDir, "info", "attributes"), attributes);
 			// Without a valid HEAD git does not take the folder for a git dir. Unborn: no snapshot yet.
-			if ((await dir.readHead()) === undefined) await dir.forgetHead();
+			if (dir.readHead() === undefined) await dir.forgetHead();
 		},
 		async reset() {
 			for (const name of ["index", "index.lock", "young"])
@@ -112,6 +107,19 @@ export async function openPrivateDir(repository: Repository, scope: Scope): Prom
 	};
 	await dir.repair();
 	return dir;
+}
+
+/**
+ * A small file of ours, empty where there is none that can be read. Synchronous: at every capture a few of these are
+ * read, in microseconds each.
+ */
+export function readText(file: string, encoding: "utf8" | "latin1"): string {
+	try {
+		return readFileSync(file, encoding);
+	} catch {
+		// Absent or not to be read: it is made, or found, again. [R1]
+		return "";
+	}
 }
 
 /** Writes under another name, then renames: readers see the old content or the new. */

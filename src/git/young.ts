@@ -5,12 +5,11 @@
  * content of the same size in that very second, its old mtime put back (`cp -p`, `touch -r`), and look the same. Such
  * files are compared to the nanosecond at the next capture, by whichever process makes it.
  */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BytePath, bytePathOf } from "../core/ids.ts";
 import { lstatBig, type StatSignature, signatureOf } from "./classify.ts";
 import { absolutePath } from "../disk/files.ts";
-import { writeIfDifferent } from "./private-dir.ts";
+import { readText, writeIfDifferent } from "./private-dir.ts";
 
 export interface Young {
 	readonly signature: StatSignature;
@@ -22,10 +21,9 @@ export interface Young {
 const clockSlackSeconds = 1;
 
 /** Empty when there is no file, or it is torn: then git alone judges. */
-export async function loadYoung(gitDir: string): Promise<Map<BytePath, Young>> {
+export function loadYoung(gitDir: string): Map<BytePath, Young> {
 	const young = new Map<BytePath, Young>();
-	const text = await readFile(join(gitDir, "young"), "latin1").catch(() => "");
-	const fields = text.split("\0");
+	const fields = readText(join(gitDir, "young"), "latin1").split("\0");
 	// A torn file ends early: the rest is then judged by git alone, as it is without this file.
 	for (let i = 0; i + 2 < fields.length; i += 3) {
 		const [path = "", signature = "", second = ""] = fields.slice(i, i + 3);
