@@ -41,6 +41,8 @@ const rounds = (seconds: number): Rounds => ({
 	untilMs: roundsAsked === undefined ? seconds * 1000 : Number.POSITIVE_INFINITY,
 });
 const prompts = 2;
+/** A quick model, and one of usual speed. */
+const modelsMs = [400, 1_500];
 
 async function benchSize(at: string, files: number): Promise<SizeResult> {
 	const root = join(at, `files-${files}`);
@@ -51,7 +53,8 @@ async function benchSize(at: string, files: number): Promise<SizeResult> {
 		const first = await measure(() => subject.rewind.capture({ owner }));
 		const captures = await benchCaptures(repository, subject, edit, rounds(35));
 		const restores = await benchRestores(repository, subject, edit, rounds(15));
-		const turns = await benchTurns(subject, edit, prompts);
+		const turns = [];
+		for (const modelMs of modelsMs) turns.push(await benchTurns(subject, edit, prompts, modelMs));
 		return {
 			files,
 			repository,

@@ -11,7 +11,8 @@ export interface SizeResult {
 	readonly first: Measured;
 	readonly captures: readonly CaptureResult[];
 	readonly restores: readonly RestoreResult[];
-	readonly turns: TurnsResult;
+	/** One for each speed of the model. */
+	readonly turns: readonly TurnsResult[];
 }
 
 export interface Row {
@@ -68,14 +69,17 @@ export function rowsOf({ files, first, captures, restores, turns }: SizeResult):
 				: {}),
 		});
 	}
-	const turn = row("agent waits, a turn (usual, and worst in “to”)", turns.turn);
-	rows.push(
-		{ ...turn, aim: `< ${aims.turnMs} ms`, reached: turn.ms < aims.turnMs },
-		row("agent waits, start of a prompt", turns.prompt),
-		row("capture at a turn's end (overlaps the model)", turns.capture),
-		row("last point, after the run", turns.settle),
-		row("first capture of the working tree", first),
-	);
+	for (const { modelMs, turn, prompt, capture, settle } of turns) {
+		const model = `model ${modelMs / 1000} s`;
+		const waits = row(`agent waits, a turn, ${model} (usual, and worst in “to”)`, turn);
+		rows.push(
+			{ ...waits, aim: `< ${aims.turnMs} ms`, reached: waits.ms < aims.turnMs },
+			row(`agent waits, start of a prompt, ${model}`, prompt),
+			row(`capture at a turn's end, ${model} (overlaps it)`, capture),
+			row(`last point, after the run, ${model}`, settle),
+		);
+	}
+	rows.push(row("first capture of the working tree", first));
 	return rows;
 }
 

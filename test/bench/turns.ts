@@ -1,7 +1,8 @@
 /**
  * How long the agent waits for us: the recorder, driven as Pi drives it, in a session that already is long.
  *
- * A prompt is five turns that edit a file and one that only answers; the model takes 400 ms for each.
+ * A prompt is five turns that edit a file and one that only answers. How long the model takes for each is given: a
+ * usual one takes a second or more before its first tool call, and captures overlap with it.
  */
 import type { SnapshotId } from "../../src/core/ids.ts";
 import { foldLedger, type LedgerEntry } from "../../src/core/ledger.ts";
@@ -12,6 +13,8 @@ import { measure } from "./measure.ts";
 import { owner, type Subject } from "./subject.ts";
 
 export interface TurnsResult {
+	/** What the model takes for a turn. */
+	readonly modelMs: number;
 	/** What the handlers of each turn that is followed by another took together. */
 	readonly turn: Measured;
 	/** What a turn's start costs at the prompt: `before_agent_start`. */
@@ -22,7 +25,6 @@ export interface TurnsResult {
 	readonly capture: Measured;
 }
 
-const modelMs = 400;
 const turnsPerPrompt = 6;
 /** Entries that the session has before; records of ours among them. */
 const entriesBefore = 2_000;
@@ -31,6 +33,7 @@ export async function benchTurns(
 	subject: Subject,
 	edit: (count: number) => void,
 	prompts: number,
+	modelMs: number,
 ): Promise<TurnsResult> {
 	const captures: Sample[] = [];
 	const { session, append } = createSession((await subject.rewind.capture({ owner })).snapshot.id);
@@ -52,12 +55,13 @@ export async function benchTurns(
 	const starts: Sample[] = [];
 	const settles: Sample[] = [];
 	for (let prompt = 0; prompt < prompts; prompt++) {
-		const run = await runPrompt(recorder, append, edit);
+		const run = await runPrompt(recorder, append, edit, modelMs);
 		turns.push(...run.turns);
 		starts.push(run.start);
 		settles.push(run.settle);
 	}
 	return {
+		modelMs,
 		turn: { name: "turn", samples: turns },
 		prompt: { name: "prompt", samples: starts },
 		settle: { name: "settle", samples: settles },
@@ -72,6 +76,7 @@ async function runPrompt(
 	recorder: Recorder,
 	append: Append,
 	edit: (count: number) => void,
+	modelMs: number,
 ): Promise<{ turns: Sample[]; start: Sample; settle: Sample }> {
 	const blocked = createStopwatch();
 	const turns: Sample[] = [];
