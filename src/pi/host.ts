@@ -22,7 +22,7 @@ import type { Rewind } from "../engine/rewind.ts";
 import { createEngines } from "./engines.ts";
 import { listenToIntegrations } from "./integrations.ts";
 import { createNavigation, type Departure, type Navigation } from "./navigation.ts";
-import { type Notify, notify, notifySilently } from "./notices.ts";
+import { afterRedraw, type Notify, notify, notifySilently } from "./notices.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
 import { openSession, type Session } from "./session.ts";
@@ -58,8 +58,6 @@ interface Live {
 
 /** How long a shutdown waits for boundaries that are being captured; what takes longer has no point. */
 const shutdownMs = 10_000;
-/** Pi draws a forked session's screen after `session_start`; what is said before that is wiped. */
-const redrawMs = 300;
 
 const log = createSessionLog();
 
@@ -78,8 +76,10 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	});
 
 	pi.on("session_start", async (event, ctx) => {
-		if (!claim(token)) {
-			if (!stoodDown) notify(ctx, "rewind is loaded twice; this copy stands down", "info");
+		const claimed = claim(token, ctx.sessionManager.getSessionId());
+		if (claimed !== "ours") {
+			if (claimed === "twice" && !stoodDown)
+				notify(ctx, "rewind is loaded twice; this copy stands down", "info");
 			stoodDown = true;
 			return;
 		}
@@ -90,8 +90,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		running = false;
 		const given = event.reason === "fork" ? takeHandover(event.previousSessionFile) : undefined;
 		live = await openLive(ctx, given?.chain ?? []);
-		const trouble = given?.trouble;
-		if (trouble !== undefined) setTimeout(() => notify(ctx, trouble, "error"), redrawMs).unref();
+		if (given?.trouble !== undefined) afterRedraw(notify)(ctx, given.trouble, "error");
 		if (given !== undefined) live.session.appendOp(given.draft);
 		else if (event.reason === "fork") await takeOverPending(live, event.previousSessionFile);
 	});
@@ -233,7 +232,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		live?.navigation.beforeTree(event.preparation.targetId, event.signal, ctx),
 	);
 	pi.on("session_tree", async (event, ctx) => {
-		await live?.navigation.afterTree(event.summaryEntry?.id, ctx);
+		await live?.navigation.afterTree(event.newLeafId, event.summaryEntry?.id, ctx);
 	});
 	pi.on("session_before_fork", (event, ctx) =>
 		live?.navigation.beforeFork(event.entryId, event.position, ctx),
@@ -273,16 +272,25 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	}
 }
 
-function claim(token: object): boolean {
+/**
+ * `twice`: another copy serves this very session. `elsewhere`: a session inside another one's process (a sub-agent's);
+ * the outer one's points cover what it does.
+ */
+function claim(token: object, sessionId: string): "ours" | "twice" | "elsewhere" {
 	const active: unknown = Reflect.get(globalThis, claimKey);
-	if (active !== undefined && active !== token) return false;
-	Reflect.set(globalThis, claimKey, token);
-	return true;
+	if (isClaim(active) && active.token !== token)
+		return active.sessionId === sessionId ? "twice" : "elsewhere";
+	Reflect.set(globalThis, claimKey, { token, sessionId });
+	return "ours";
 }
 
 function release(token: object): void {
-	if (Reflect.get(globalThis, claimKey) === token) Reflect.deleteProperty(globalThis, claimKey);
+	const active: unknown = Reflect.get(globalThis, claimKey);
+	if (isClaim(active) && active.token === token) Reflect.deleteProperty(globalThis, claimKey);
 }
+
+const isClaim = (value: unknown): value is { readonly token: object; readonly sessionId: string } =>
+	typeof value === "object" && value !== null && "token" in value && "sessionId" in value;
 
 function takeHandover(previousFile: string | undefined): Handover | undefined {
 	const given = handover;

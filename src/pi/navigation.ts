@@ -25,7 +25,8 @@ import { type Chain, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Prepared, Rewind } from "../engine/rewind.ts";
-import type { Notify } from "./notices.ts";
+import { pointKind } from "./entries.ts";
+import { afterRedraw, type Notify } from "./notices.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
 import type { OpDraft, Session } from "./session.ts";
@@ -42,7 +43,7 @@ export interface NavigationDeps {
 }
 
 /** What to do with the files once the move is certain. */
-type Decision =
+type Deed =
 	| { readonly kind: "keep" }
 	| {
 			readonly kind: "restore";
@@ -53,8 +54,12 @@ type Decision =
 
 const cancel = { cancel: true } as const;
 
-/** Pi draws the transcript anew after `session_tree`; what is said before that is wiped. */
-const redrawMs = 300;
+/** A deed, and the move that it was chosen for. */
+interface Decision {
+	readonly deed: Deed;
+	/** Where `/tree` will put the leaf, before entries that it appends; absent for a fork. */
+	readonly landing: string | null | undefined;
+}
 
 /** What the child of a fork is to know. */
 export interface Departure {
@@ -72,7 +77,11 @@ export interface Navigation {
 		signal: AbortSignal,
 		ctx: ExtensionContext,
 	): Promise<typeof cancel | undefined>;
-	afterTree(summaryId: string | undefined, ctx: ExtensionContext): Promise<void>;
+	afterTree(
+		leafId: string | null,
+		summaryId: string | undefined,
+		ctx: ExtensionContext,
+	): Promise<void>;
 	beforeFork(
 		entryId: string,
 		position: "before" | "at",
@@ -94,7 +103,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	let chainBefore: Chain | undefined;
 
 	async function forget(): Promise<void> {
-		const dropped = decision;
+		const dropped = decision?.deed;
 		decision = undefined;
 		if (dropped?.kind === "restore") await (await deps.engine())?.discard(dropped.prepared);
 	}
@@ -108,7 +117,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		return offersAt(target, engine, session, settings, signal);
 	}
 
-	async function prepare(choice: Choice, offered: Offers, engine: Rewind): Promise<Decision> {
+	async function prepare(choice: Choice, offered: Offers, engine: Rewind): Promise<Deed> {
 		const preview = choice === "undo" ? offered.undo : offered.restore;
 		if (choice === "keep" || preview === undefined) return { kind: "keep" };
 		const what = choice === "undo" ? "undo" : "restore";
@@ -118,7 +127,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 
 	/** Restores, and appends the record before the journal goes. [R9] */
 	async function restore(
-		decided: Decision & { kind: "restore" },
+		decided: Deed & { kind: "restore" },
 		engine: Rewind,
 		bindings: (id: SnapshotId) => OpDraft["bindings"],
 		record: (draft: OpDraft) => void,
@@ -183,6 +192,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	/** Every failure here cancels the move: files and conversation stay together. */
 	async function orCancel(
 		ctx: ExtensionContext,
+		signal: AbortSignal | undefined,
 		act: () => Promise<typeof cancel | undefined>,
 	): Promise<typeof cancel | undefined> {
 		if (asking) {
@@ -192,8 +202,8 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		asking = true;
 		try {
 			await forget();
-			await recorder.settled();
-			return await act();
+			await Promise.race([recorder.settled(), whenAborted(signal)]);
+			return signal?.aborted === true ? cancel : await act();
 		} catch (error) {
 			deps.notify(ctx, `Not moved, no files were changed: ${describeError(error)}`, "error");
 			return cancel;
@@ -231,18 +241,22 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	return {
 		forget,
 		beforeTree: (targetId, signal, ctx) =>
-			orCancel(ctx, async () => {
-				decision = { kind: "keep" };
+			orCancel(ctx, signal, async () => {
+				const target = session.entry(targetId);
+				const landing = landingOf(target);
+				decision = { deed: { kind: "keep" }, landing };
 				const engine = await deps.engine();
 				if (engine === undefined || !ctx.hasUI || settings.onTree === "keep") return undefined;
-				const offered = await offers(session.entry(targetId), engine, signal);
+				const offered = await offers(target, engine, signal);
 				const choice = await ask(ctx, treeQuestion(offered.facts), signal);
 				if (choice === "cancel") return cancel;
-				decision = await prepare(choice, offered, engine);
+				decision = { deed: await prepare(choice, offered, engine), landing };
 				return undefined;
 			}),
-		async afterTree(summaryId, ctx) {
-			const decided = decision ?? { kind: "keep" };
+		async afterTree(leafId, summaryId, ctx) {
+			// Pi 0.84 can have two moves under way: what was chosen for one is not done at the other.
+			if (decision?.landing !== undefined && !isAt(leafId, decision.landing)) await forget();
+			const decided = decision?.deed ?? { kind: "keep" };
 			decision = undefined;
 			const bindings = (id: SnapshotId) =>
 				summaryId === undefined ? undefined : ([[summaryId, id]] as const);
@@ -253,14 +267,14 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 				} catch (error) {
 					// The move cannot be taken back; what is true is told, and recorded below.
 					const message = `The conversation moved. ${describeError(error)}`;
-					setTimeout(() => deps.notify(ctx, message, "error"), redrawMs).unref();
+					afterRedraw(deps.notify)(ctx, message, "error");
 				}
 			}
 			session.appendArrival(await keep(bindings));
 		},
 		beforeFork: (entryId, position, ctx) =>
-			orCancel(ctx, async () => {
-				decision = { kind: "keep" };
+			orCancel(ctx, undefined, async () => {
+				decision = { deed: { kind: "keep" }, landing: undefined };
 				chainBefore = session.isEphemeral ? (await session.lineage()).chain : undefined;
 				const engine = await deps.engine();
 				const preferKeep = position === "before" && deps.takeForkPreference();
@@ -277,11 +291,11 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 				if (choice === "cancel") return cancel;
 				if (choice === "code-only" || choice === "undo")
 					return restoreHere(choice, offered, engine, ctx);
-				decision = await prepare(choice, offered, engine);
+				decision = { deed: await prepare(choice, offered, engine), landing: undefined };
 				return undefined;
 			}),
 		async leaveForFork() {
-			const decided = decision ?? { kind: "keep" };
+			const decided = decision?.deed ?? { kind: "keep" };
 			decision = undefined;
 			const chain = chainBefore ?? (await session.lineage()).chain;
 			// An ephemeral parent is gone, or is the child already: only the child records.
@@ -306,6 +320,16 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		},
 	};
 
+	/** Whether `/tree` landed there: above the leaf stand only entries that it, or a handler of its, appended. */
+	function isAt(leafId: string | null, landing: string | null): boolean {
+		for (let at = leafId; at !== landing;) {
+			const entry = at === null ? undefined : session.entry(at);
+			if (entry === undefined || !appendedByMoves.has(entry.type)) return false;
+			at = entry.parentId;
+		}
+		return true;
+	}
+
 	/** For readers of the predecessors' kind; ours takes it over in memory. */
 	function handOver({ current, undo }: OpDraft): void {
 		if (session.isEphemeral || current === undefined) return;
@@ -321,3 +345,19 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		});
 	}
 }
+
+const appendedByMoves: ReadonlySet<string> = new Set(["branch_summary", "label", "custom"]);
+
+/** Pi goes to the parent of what a person wrote, so that it can be written anew, and to anything else itself. */
+function landingOf(target: SessionEntry | undefined): string | null | undefined {
+	if (target === undefined) return undefined;
+	const isWritten = pointKind(target) === "user" || target.type === "custom_message";
+	return isWritten ? target.parentId : target.id;
+}
+
+/** Never resolves without a signal. */
+const whenAborted = (signal: AbortSignal | undefined): Promise<void> =>
+	new Promise((resolve) => {
+		if (signal?.aborted === true) resolve();
+		signal?.addEventListener("abort", () => resolve(), { once: true });
+	});

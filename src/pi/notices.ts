@@ -14,6 +14,26 @@ export const notify: Notify = (ctx, message, type) => {
 	}
 };
 
+/** Pi draws the screen anew right after a navigation and at a session's start; what is said before that is wiped. */
+const redrawMs = 300;
+
+/** Says it once the screen stands; at once where there is none. */
+export const afterRedraw =
+	(say: Notify): Notify =>
+	(ctx, message, type) => {
+		if (hasScreen(ctx)) setTimeout(() => say(ctx, message, type), redrawMs).unref();
+		else say(ctx, message, type);
+	};
+
+function hasScreen(ctx: ExtensionContext): boolean {
+	try {
+		return ctx.hasUI;
+	} catch {
+		// The session was replaced in the meantime: nobody is there to be told.
+		return false;
+	}
+}
+
 /** Warnings and errors only: what `silentCheckpoints` leaves. */
 export const notifySilently: Notify = (ctx, message, type) => {
 	if (type !== "info") notify(ctx, message, type);

@@ -8,7 +8,7 @@ import { describeError, isRewindError } from "../core/errors.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Opened } from "../engine/open.ts";
 import type { Captured } from "../engine/ports.ts";
-import type { NoticeType, Notify } from "./notices.ts";
+import { afterRedraw, type NoticeType, type Notify } from "./notices.ts";
 import type { Session } from "./session.ts";
 
 const statusKey = "rewind";
@@ -49,6 +49,8 @@ export function createStatus(
 	let failing = false;
 	let notCovered = 0;
 	const told = new Set<string>();
+	/** A boundary can be at a navigation. */
+	const say = afterRedraw(notify);
 
 	function show(): void {
 		try {
@@ -65,7 +67,7 @@ export function createStatus(
 	function tellOnce(key: string, message: string, type: NoticeType): void {
 		if (told.has(key)) return;
 		told.add(key);
-		notify(ctx, message, type);
+		say(ctx, message, type);
 	}
 
 	return {
@@ -85,7 +87,7 @@ export function createStatus(
 			for (const { path, reason } of fresh) told.add(`${reason} ${path}`);
 			// Without a screen nobody could do anything about it: the snapshot itself says so.
 			if (fresh.length > 0 && ctx.hasUI)
-				notify(
+				say(
 					ctx,
 					`Not covered by rewind, left alone by every restore: ${describeNotCovered(fresh)}`,
 					"warning",

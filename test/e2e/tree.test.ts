@@ -1,10 +1,10 @@
 /**
  * `/tree`, on the real Pi: what is asked, what each answer does, and that files move only when the conversation does.
  */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { piVersions, rewindExtension, step, until } from "../support/pi.ts";
+import { type Environment, piVersions, rewindExtension, step, until } from "../support/pi.ts";
 import { type DialogAnswer, escape } from "../support/rpc.ts";
 import { createWorld, difference, type World } from "../support/world.ts";
 import { dialogAt, plainOptions, restoreTo, words } from "./scenes.ts";
@@ -268,3 +268,38 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect(world.read("a.txt")).toBe("a0\n");
 	});
 });
+
+// Pi 0.84's own abort does not reach a navigation.
+test("an abort while an earlier capture still runs cancels the navigation", async () => {
+	await using world = createWorld();
+	const pi = await world.rpc({ env: withSlowGit(world) });
+	await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+	await pi.prompt("second", step.write("a.txt", "a2\n"), "two");
+	const target = await pi.answer(0);
+	writeFileSync(hold(world), "");
+	await pi.compact();
+	const leaf = await pi.leaf();
+	let isOver = false;
+	const moving = pi.tree(target).finally(() => (isOver = true));
+	const abort = async (): Promise<boolean> => {
+		await pi.abort();
+		return isOver;
+	};
+	await until(abort, "the end of the navigation", 20_000);
+	expect(await moving).toMatchObject({ cancelled: true });
+	expect([await pi.leaf(), world.read("a.txt")]).toEqual([leaf, "a2\n"]);
+	rmSync(hold(world));
+});
+
+/** While this file is there, git does not look at the working tree. */
+const hold = (world: World): string => join(world.at, "hold");
+
+/** An environment whose git can be held up. */
+function withSlowGit(world: World): Environment {
+	const bin = join(world.at, "bin");
+	const real = world.shell("command -v git").trim();
+	mkdirSync(bin);
+	const waits = `case " $* " in *" status "*) while [ -e '${hold(world)}' ]; do sleep 0.1; done;; esac`;
+	writeFileSync(join(bin, "git"), `#!/bin/sh\n${waits}\nexec '${real}' "$@"\n`, { mode: 0o755 });
+	return { ...world.env, PATH: `${bin}:${world.env["PATH"]}` };
+}
