@@ -20,8 +20,8 @@ export interface Span {
 /** One row of a list: what may be cut off where it is narrow, and what stays at its end. */
 export interface RowText {
 	readonly left: readonly Span[];
-	/** Left out where less than half of the row would be left for the rest. */
-	readonly right?: readonly Span[];
+	/** Columns at its end: from the first on, they are left out where less than half would be left for the rest. */
+	readonly right?: readonly (readonly Span[])[];
 }
 
 export const span = (text: string, tone: Tone = "plain"): Span => ({ text, tone });

@@ -77,7 +77,7 @@ export function checklistRow(row: SelectionRow): RowText {
 		const tone: Tone = picked === 0 ? "quiet" : "plain";
 		return {
 			left: [span(`${box} `, tone), span(path === "" ? "./" : displayPath(path), "strong")],
-			right: [span(`${picked}/${total}`, "quiet")],
+			right: [[span(`${picked}/${total}`, "quiet")]],
 		};
 	}
 	const { change, mark, isPicked } = row;

@@ -44,12 +44,14 @@ export function paint(theme: Colours, { text, tone }: Span): string {
 export const paintAll = (theme: Colours, spans: readonly Span[]): string =>
 	spans.map((each) => paint(theme, each)).join("");
 
-/** One row: the left part is cut first, the right part goes when less than half would be left. */
+/** One row: the left part is cut, but keeps half of it; columns at the end go, the first one first. */
 export function drawRow(theme: Colours, { left, right = [] }: RowText, width: number): string {
-	const end = paintAll(theme, right);
+	const columns = right.map((spans) => paintAll(theme, spans)).filter((each) => each !== "");
+	while (visibleWidth(columns.join(" ")) + 1 > width / 2 && columns.length > 0) columns.shift();
+	const end = columns.join(" ");
 	const endWidth = visibleWidth(end);
 	const whole = paintAll(theme, left);
-	if (endWidth === 0 || endWidth + 1 > width / 2) return truncateToWidth(whole, width, "…");
+	if (endWidth === 0) return truncateToWidth(whole, width, "…");
 	const start = truncateToWidth(whole, width - endWidth - 1, "…");
 	const gap = " ".repeat(Math.max(1, width - visibleWidth(start) - endWidth));
 	return `${start}${gap}${end}`;

@@ -110,7 +110,7 @@ describe("a list", () => {
 				createList(env, {
 					title: () => [span(names.join(" "))],
 					count: () => names.length,
-					row: (index) => ({ left: [span(names[index] ?? "")], right: [span("+1 −2")] }),
+					row: (index) => ({ left: [span(names[index] ?? "")], right: [[span("+1 −2")]] }),
 					detail: (index) => [span(names[index] ?? "")],
 					hints: () => [],
 					onCommand() {},
