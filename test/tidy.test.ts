@@ -29,8 +29,12 @@ const arrows: Record<string, { folders: string[]; packages: RegExp }> = {
 		folders: ["core", "sessions"],
 		packages: /^node:(fs|fs\/promises|path|crypto)$/,
 	},
+	screens: {
+		folders: ["core", "screens"],
+		packages: /^@earendil-works\/pi-(coding-agent|tui)$/,
+	},
 	pi: {
-		folders: ["core", "engine", "sessions", "pi"],
+		folders: ["core", "engine", "sessions", "screens", "pi"],
 		packages: /^(node:(fs|fs\/promises|path|crypto)|@earendil-works\/pi-(coding-agent|tui))$/,
 	},
 	".": { folders: ["git", "pi"], packages: /^@earendil-works\/pi-coding-agent$/ },

@@ -219,11 +219,11 @@ function skipWords(reason: SkipReason): string {
 	}
 }
 
-/** One line after a restore, for the transcript and for notices. */
-export function describeOutcome(outcome: Restored): string {
+/** One line after a restore, for the transcript and for notices; `isPartial` says that it was one of chosen paths. */
+export function describeOutcome(outcome: Restored, isPartial = false): string {
 	const { what, skipped, label } = outcome;
 	const verb = {
-		restore: "Files restored",
+		restore: isPartial ? "Chosen files restored" : "Files restored",
 		undo: "Last file rewind undone: files restored",
 		recovery: "Interrupted restore ended: files restored",
 	}[what];

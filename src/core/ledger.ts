@@ -27,6 +27,7 @@ export interface ForkPending {
 	readonly timestamp: string | undefined;
 	readonly current: SnapshotId | undefined;
 	readonly undo: SnapshotId | undefined;
+	readonly undoAfter: SnapshotId | undefined;
 }
 
 export interface Ledger {
@@ -38,6 +39,8 @@ export interface Ledger {
 	readonly latest: SnapshotId | undefined;
 	/** What *undo* restores: from the newest op that has one, over all branches. */
 	readonly undo: SnapshotId | undefined;
+	/** The files right after the restore that it takes back, when that was one of chosen paths only. */
+	readonly undoAfter: SnapshotId | undefined;
 	/** The newest fork-pending. */
 	readonly forkPending: ForkPending | undefined;
 	/** Every snapshot that any record names. */
@@ -53,6 +56,7 @@ export const emptyLedger: Ledger = {
 	current: undefined,
 	latest: undefined,
 	undo: undefined,
+	undoAfter: undefined,
 	forkPending: undefined,
 	snapshots: new Set(),
 	rejected: 0,
@@ -87,6 +91,7 @@ interface Draft {
 	current: SnapshotId | undefined;
 	latest: SnapshotId | undefined;
 	undo: SnapshotId | undefined;
+	undoAfter: SnapshotId | undefined;
 	forkPending: ForkPending | undefined;
 	rejected: number;
 	dropped: number;
@@ -110,9 +115,12 @@ function apply(draft: Draft, { id, timestamp }: LedgerEntry, record: LedgerRecor
 		draft.current = record.current ?? draft.current;
 		draft.latest = record.current ?? draft.latest;
 	}
-	if (record.kind === "op") draft.undo = record.undo ?? draft.undo;
+	if (record.kind === "op" && record.undo !== undefined) {
+		draft.undo = record.undo;
+		draft.undoAfter = record.undoAfter;
+	}
 	if (record.kind === "fork-pending") {
-		const { current, undo } = record;
-		draft.forkPending = { entry: id, timestamp, current, undo };
+		const { current, undo, undoAfter } = record;
+		draft.forkPending = { entry: id, timestamp, current, undo, undoAfter };
 	}
 }

@@ -29,6 +29,12 @@ export interface Resolved {
 	readonly from: number;
 }
 
+/** What *undo* restores. */
+export interface ResolvedUndo extends Resolved {
+	/** Only what differs between `snapshot` and this is to be restored; everything when absent. */
+	readonly after?: SnapshotId;
+}
+
 /** The snapshot that belongs to an entry of this session; absent when no session of the chain binds it. */
 export function resolvePoint(
 	entry: { readonly id: EntryId; readonly timestamp: string },
@@ -45,8 +51,11 @@ export function resolvePoint(
 }
 
 /** What *undo* restores: this session's newest, else the nearest ancestor's. */
-export function resolveUndo(chain: Chain): Resolved | undefined {
-	for (const [from, { ledger }] of chain.entries())
-		if (ledger.undo !== undefined) return { snapshot: ledger.undo, from };
+export function resolveUndo(chain: Chain): ResolvedUndo | undefined {
+	for (const [from, { ledger }] of chain.entries()) {
+		const { undo: snapshot, undoAfter: after } = ledger;
+		if (snapshot !== undefined)
+			return { snapshot, from, ...(after === undefined ? {} : { after }) };
+	}
 	return undefined;
 }

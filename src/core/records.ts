@@ -3,9 +3,10 @@
  *
  * Version 2, shared with the predecessors (pi-rewind-hook 1.8, pi-rewind 0.84):
  *   rewind-turn          { v: 2, snapshots: [id…], bindings: [[entryId, index]…] }
- *   rewind-op            { v: 2, snapshots: [id…], bindings?, current?: index, undo?: index, restored? }
- *   rewind-fork-pending  { v: 2, current: id, undo?: id }
- * `index` points into `snapshots`, where each id stands once. `restored` is ours; older readers ignore it.
+ *   rewind-op            { v: 2, snapshots: [id…], bindings?, current?: index, undo?: index, undoAfter?: index, restored? }
+ *   rewind-fork-pending  { v: 2, current: id, undo?: id, undoAfter?: id }
+ * `index` points into `snapshots`, where each id stands once. `undoAfter` and `restored` are ours; older readers ignore
+ * them.
  *
  * Invariants: [R10] an unknown version is rejected as a whole, unknown keys are ignored, nothing throws. [R13] what is
  * not exactly a full object id takes only what refers to it along, and that is counted. decode ∘ encode is identity.
@@ -64,6 +65,8 @@ export interface OpRecord extends Named {
 	readonly current?: SnapshotId;
 	/** The files as they were before the restore. */
 	readonly undo?: SnapshotId;
+	/** The files right after a restore of chosen paths: an undo of it touches only what differs between the two. */
+	readonly undoAfter?: SnapshotId;
 	/** Present exactly when the op was a restore of ours. */
 	readonly restored?: Restored;
 }
@@ -73,6 +76,7 @@ export interface ForkPendingRecord extends Named {
 	readonly kind: "fork-pending";
 	readonly current?: SnapshotId;
 	readonly undo?: SnapshotId;
+	readonly undoAfter?: SnapshotId;
 }
 
 export type LedgerRecord = TurnRecord | OpRecord | ForkPendingRecord;
@@ -96,9 +100,15 @@ const opSchema = v.object({
 	bindings: anything,
 	current: anything,
 	undo: anything,
+	undoAfter: anything,
 	restored: anything,
 });
-const forkPendingSchema = v.object({ v: version, current: v.unknown(), undo: anything });
+const forkPendingSchema = v.object({
+	v: version,
+	current: v.unknown(),
+	undo: anything,
+	undoAfter: anything,
+});
 const restoredSchema = v.object({
 	what: v.picklist(["restore", "undo", "recovery"]),
 	changed: count,
@@ -140,17 +150,21 @@ function decodeOp(data: unknown): OpRecord | RejectedRecord {
 	const bindings = reader.bindings(result.output.bindings ?? []);
 	const current = reader.optional(result.output.current, reader.at);
 	const undo = reader.optional(result.output.undo, reader.at);
+	const undoAfter = reader.optional(result.output.undoAfter, reader.at);
 	const restored = reader.optional(result.output.restored, decodeRestored);
-	return { kind: "op", bindings, ...present({ current, undo, restored }), ...reader.named() };
+	const optional = present({ current, undo, undoAfter, restored });
+	return { kind: "op", bindings, ...optional, ...reader.named() };
 }
 
 function decodeForkPending(data: unknown): ForkPendingRecord | RejectedRecord {
 	const result = v.safeParse(forkPendingSchema, data);
 	if (!result.success) return rejection(data);
-	const reader = referenceReader([result.output.current, result.output.undo]);
-	const current = reader.optional(result.output.current, decodeAnyObjectId);
-	const undo = reader.optional(result.output.undo, decodeAnyObjectId);
-	return { kind: "fork-pending", ...present({ current, undo }), ...reader.named() };
+	const { output } = result;
+	const reader = referenceReader([output.current, output.undo, output.undoAfter]);
+	const current = reader.optional(output.current, decodeAnyObjectId);
+	const undo = reader.optional(output.undo, decodeAnyObjectId);
+	const undoAfter = reader.optional(output.undoAfter, decodeAnyObjectId);
+	return { kind: "fork-pending", ...present({ current, undo, undoAfter }), ...reader.named() };
 }
 
 /** A note that is not one of ours is no note; the record it stands in is still good. */
@@ -233,6 +247,7 @@ export interface OpData {
 	readonly bindings?: readonly (readonly [EntryId, number])[];
 	readonly current?: number;
 	readonly undo?: number;
+	readonly undoAfter?: number;
 	readonly restored?: Restored;
 }
 
@@ -241,6 +256,7 @@ export interface ForkPendingData {
 	readonly v: 2;
 	readonly current: SnapshotId;
 	readonly undo?: SnapshotId;
+	readonly undoAfter?: SnapshotId;
 }
 
 /** The data to append for the points of a prompt. The snapshots must be durable and kept by now. [R2] */
@@ -255,18 +271,20 @@ export function encodeOp(op: {
 	readonly bindings?: readonly Binding[];
 	readonly current?: SnapshotId;
 	readonly undo?: SnapshotId;
+	readonly undoAfter?: SnapshotId;
 	readonly restored?: Restored;
 }): OpData {
 	const table = snapshotTable();
+	const place = (id: SnapshotId | undefined): number | undefined =>
+		id === undefined ? undefined : table.indexOf(id);
 	const bindings = op.bindings?.map(([entry, id]) => [entry, table.indexOf(id)] as const);
-	const current = op.current === undefined ? undefined : table.indexOf(op.current);
-	const undo = op.undo === undefined ? undefined : table.indexOf(op.undo);
+	const [current, undo, undoAfter] = [place(op.current), place(op.undo), place(op.undoAfter)];
 	const restored = op.restored === undefined ? undefined : decodeRestored(op.restored);
 	return {
 		v: 2,
 		snapshots: table.snapshots,
 		...present({ bindings: bindings?.length === 0 ? undefined : bindings }),
-		...present({ current, undo, restored }),
+		...present({ current, undo, undoAfter, restored }),
 	};
 }
 
@@ -274,8 +292,10 @@ export function encodeOp(op: {
 export function encodeForkPending(pending: {
 	readonly current: SnapshotId;
 	readonly undo?: SnapshotId;
+	readonly undoAfter?: SnapshotId;
 }): ForkPendingData {
-	return { v: 2, current: pending.current, ...present({ undo: pending.undo }) };
+	const { current, undo, undoAfter } = pending;
+	return { v: 2, current, ...present({ undo, undoAfter }) };
 }
 
 /** Gives every snapshot one place in the list, in the order of first use. */

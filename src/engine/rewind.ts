@@ -35,6 +35,8 @@ export interface Preview {
 	readonly target: Snapshot;
 	readonly now: Snapshot;
 	readonly plan: Plan;
+	/** The paths that were asked for; everything when absent. */
+	readonly only?: ReadonlySet<BytePath>;
 }
 
 /** A preview whose content is ready on the disk. Used once: performed or discarded. */
@@ -48,6 +50,8 @@ export interface Restored {
 	readonly undo: SnapshotId;
 	/** The files as they are now; absent when they could not be captured afterwards. */
 	readonly current: SnapshotId | undefined;
+	/** Of a restore of chosen paths, the files as they are now: its undo touches only what differs from `undo`. */
+	readonly undoAfter?: SnapshotId;
 	/** What is on the disk now, verified. */
 	readonly counts: Counts;
 	/** Paths that differ from the target and were left alone. */
@@ -126,11 +130,11 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			disk: await worktree.inspect(paths),
 			...(only === undefined ? {} : { only }),
 		});
-		return { target, now: from, plan };
+		return { target, now: from, plan, ...(only === undefined ? {} : { only }) };
 	}
 
 	async function perform(
-		{ preview: { target, now: asked, plan }, stage }: Prepared,
+		{ preview: { target, now: asked, plan, only }, stage }: Prepared,
 		owner: Owner,
 		formerPaths: readonly BytePath[] = [],
 	): Promise<Restored> {
@@ -162,9 +166,12 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			({ snapshot }) => snapshot.id,
 			() => undefined,
 		);
+		// Without that capture nobody can tell which paths they were: then an undo leaves all alone. [R5]
+		const undoAfter = only === undefined ? undefined : (current ?? before.snapshot.id);
 		return {
 			undo: before.snapshot.id,
 			current,
+			...(undoAfter === undefined ? {} : { undoAfter }),
 			counts: countSteps(performed.done),
 			skips: [...steps.skips, ...performed.skips],
 			complete: performed.complete,

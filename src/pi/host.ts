@@ -16,6 +16,7 @@ import {
 import { resolve } from "node:path";
 import { describeError } from "../core/errors.ts";
 import type { Chain } from "../core/lineage.ts";
+import type { SnapshotId } from "../core/ids.ts";
 import { decodeSettings, isMutatingTool, type Settings } from "../core/settings.ts";
 import type { OpenEngine } from "../engine/open.ts";
 import type { Rewind } from "../engine/rewind.ts";
@@ -259,15 +260,16 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		const pending = await readForkPending(resolve(parentFile), log);
 		const engine = pending === undefined ? undefined : await child.engine();
 		if (pending === undefined || engine === undefined) return;
-		const isUsable = async (id: typeof pending.undo): Promise<boolean> =>
+		const { current, undo, undoAfter } = pending;
+		const isUsable = async (id: SnapshotId | undefined): Promise<boolean> =>
 			id !== undefined && typeof (await engine.store.resolve(id)) !== "string";
+		// Without what it may touch, an undo of chosen paths would become one of everything.
+		const hasUndo =
+			(await isUsable(undo)) && (undoAfter === undefined || (await isUsable(undoAfter)));
 		child.session.appendOp({
-			...(pending.current !== undefined && (await isUsable(pending.current))
-				? { current: pending.current }
-				: {}),
-			...(pending.undo !== undefined && (await isUsable(pending.undo))
-				? { undo: pending.undo }
-				: {}),
+			...(current !== undefined && (await isUsable(current)) ? { current } : {}),
+			...(hasUndo && undo !== undefined ? { undo } : {}),
+			...(hasUndo && undoAfter !== undefined ? { undoAfter } : {}),
 		});
 	}
 }

@@ -21,7 +21,7 @@ import {
 } from "../core/choices.ts";
 import { describeError, RewindError } from "../core/errors.ts";
 import type { SnapshotId } from "../core/ids.ts";
-import { type Chain, resolveUndo } from "../core/lineage.ts";
+import { type Chain, type ResolvedUndo, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Prepared, Rewind } from "../engine/rewind.ts";
@@ -135,7 +135,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		const restored = await recorder.restoringFiles(() =>
 			engine.perform(decided.prepared, session.owner),
 		);
-		const { counts, skips, undo, current } = restored;
+		const { counts, skips, undo, undoAfter, current } = restored;
 		const note: RestoredNote = {
 			what: decided.what,
 			...counts,
@@ -146,6 +146,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		const draft: OpDraft = {
 			undo,
 			restored: note,
+			...(undoAfter === undefined ? {} : { undoAfter }),
 			...(current === undefined ? {} : { current }),
 			...(bound === undefined ? {} : { bindings: bound }),
 		};
@@ -313,8 +314,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 			const kept = await keep(() => undefined);
 			record(kept);
 			// The child may have copied an older undo than the parent's newest: it takes over the right one.
-			const undo = resolveUndo(chain)?.snapshot;
-			const draft = undo === undefined ? kept : { ...kept, undo };
+			const draft = { ...kept, ...undoOf(resolveUndo(chain)) };
 			handOver(draft);
 			return { draft, chain, ...(trouble === undefined ? {} : { trouble }) };
 		},
@@ -331,9 +331,13 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	}
 
 	/** For readers of the predecessors' kind; ours takes it over in memory. */
-	function handOver({ current, undo }: OpDraft): void {
+	function handOver({ current, undo, undoAfter }: OpDraft): void {
 		if (session.isEphemeral || current === undefined) return;
-		session.appendForkPending({ current, ...(undo === undefined ? {} : { undo }) });
+		session.appendForkPending({
+			current,
+			...(undo === undefined ? {} : { undo }),
+			...(undoAfter === undefined ? {} : { undoAfter }),
+		});
 	}
 
 	/** What was prepared needs the engine that prepared it. */
@@ -361,3 +365,8 @@ const whenAborted = (signal: AbortSignal | undefined): Promise<void> =>
 		if (signal?.aborted === true) resolve();
 		signal?.addEventListener("abort", () => resolve(), { once: true });
 	});
+
+const undoOf = (undo: ResolvedUndo | undefined): Pick<OpDraft, "undo" | "undoAfter"> =>
+	undo === undefined
+		? {}
+		: { undo: undo.snapshot, ...(undo.after === undefined ? {} : { undoAfter: undo.after }) };

@@ -12,6 +12,7 @@ import type { BytePath, SnapshotId } from "../core/ids.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Unavailable } from "../engine/ports.ts";
 import type { Preview, Rewind } from "../engine/rewind.ts";
+import { pathsToUndo } from "../engine/undo.ts";
 import { describeEntry, pointKind } from "./entries.ts";
 import type { Session } from "./session.ts";
 import type { LineageProblem, SessionProblemReason } from "../sessions/log.ts";
@@ -49,12 +50,14 @@ export async function offersAt(
 	const point = target === undefined ? undefined : await session.point(target);
 	const undoPoint = settings.safetySnapshot ? await session.undo() : undefined;
 	const moment = await momentOr(() => lookNow(engine, session, signal));
-	const weigh = (id: SnapshotId): Promise<Weighed> => weighPoint(id, moment, engine, session);
+	const weigh = (id: SnapshotId, undoAfter?: SnapshotId): Promise<Weighed> =>
+		weighPoint({ id, undoAfter }, moment, engine, session);
 	const restore =
 		point === undefined
 			? notOffered(await reasonWithoutPoint(target, session))
 			: await weigh(point);
-	const undo = undoPoint === undefined ? undefined : await weigh(undoPoint);
+	const undo =
+		undoPoint === undefined ? undefined : await weigh(undoPoint.snapshot, undoPoint.after);
 	return {
 		facts: {
 			target: words,
@@ -103,7 +106,7 @@ async function momentOr(look: () => Promise<Moment>): Promise<Moment | string> {
 }
 
 async function weighPoint(
-	id: SnapshotId,
+	{ id, undoAfter }: { id: SnapshotId; undoAfter: SnapshotId | undefined },
 	moment: Moment | string,
 	engine: Rewind,
 	{ owner }: Session,
@@ -112,7 +115,10 @@ async function weighPoint(
 	const target = await engine.store.resolve(id);
 	if (typeof target === "string") return notOffered(unavailableWords[target]);
 	try {
-		const preview = await engine.preview({ target, owner, from: moment.now });
+		const only = await pathsToUndo(engine.store, target, undoAfter);
+		if (typeof only === "string") return notOffered(unavailableWords[only]);
+		const part = only === undefined ? {} : { only };
+		const preview = await engine.preview({ target, owner, from: moment.now, ...part });
 		const planned = new Set(preview.plan.steps.map(({ path }) => path));
 		return {
 			preview,

@@ -87,6 +87,7 @@ async function recover(
 		undo,
 		restored: note,
 		...(restored.current === undefined ? {} : { current: restored.current }),
+		...(restored.undoAfter === undefined ? {} : { undoAfter: restored.undoAfter }),
 	});
 	await restored.complete();
 	notify(ctx, describeOutcome(note), "info");

@@ -8,7 +8,13 @@ import { resolve } from "node:path";
 import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
 import type { EntryId, SnapshotId } from "../core/ids.ts";
 import { foldLedger, type Ledger } from "../core/ledger.ts";
-import { type Chain, resolvePoint, resolveUndo, type SessionLedger } from "../core/lineage.ts";
+import {
+	type Chain,
+	type ResolvedUndo,
+	resolvePoint,
+	resolveUndo,
+	type SessionLedger,
+} from "../core/lineage.ts";
 import {
 	type Binding,
 	customTypes,
@@ -24,6 +30,8 @@ export interface OpDraft {
 	readonly bindings?: readonly Binding[];
 	readonly current?: SnapshotId;
 	readonly undo?: SnapshotId;
+	/** The files right after a restore of chosen paths only. */
+	readonly undoAfter?: SnapshotId;
 	readonly restored?: Restored;
 }
 
@@ -34,7 +42,7 @@ export interface Session {
 	/** This session and its ancestors, read once; a missing ancestor ends the chain with a problem. */
 	lineage(): Promise<{ readonly chain: Chain; readonly problems: readonly LineageProblem[] }>;
 	point(entry: SessionEntry): Promise<SnapshotId | undefined>;
-	undo(): Promise<SnapshotId | undefined>;
+	undo(): Promise<ResolvedUndo | undefined>;
 	entry(id: EntryId): SessionEntry | undefined;
 	entries(): readonly SessionEntry[];
 	/** From the root to the leaf. */
@@ -44,7 +52,7 @@ export interface Session {
 	appendOp(draft: OpDraft): void;
 	/** Appends in any case: Pi stores no leaf, so without an entry a restart would land on the branch left behind. */
 	appendArrival(draft: OpDraft): void;
-	appendForkPending(pending: { readonly current: SnapshotId; readonly undo?: SnapshotId }): void;
+	appendForkPending(pending: Parameters<typeof encodeForkPending>[0]): void;
 }
 
 /** `inherited` is the chain of the session that an ephemeral one was forked from: no file tells it. */
@@ -87,7 +95,7 @@ export function openSession(
 		ledger,
 		lineage,
 		point: async (entry) => resolvePoint(entry, (await lineage()).chain)?.snapshot,
-		undo: async () => resolveUndo((await lineage()).chain)?.snapshot,
+		undo: async () => resolveUndo((await lineage()).chain),
 		entry: (id) => manager.getEntry(id),
 		entries: () => manager.getEntries(),
 		branch: () => manager.getBranch(),

@@ -14,6 +14,13 @@ export function registerTranscript(pi: ExtensionAPI, offersUndo: () => boolean):
 		const record = decodeRecord(customTypes.op, entry.data);
 		if (record?.kind !== "op" || record.restored === undefined) return undefined;
 		const hint = record.restored.what === "undo" || !offersUndo() ? "" : " · undo it in /tree";
-		return new Text(theme.fg("dim", `◆ ${describeOutcome(record.restored)}${hint}`), 1, 0);
+		return new Text(
+			theme.fg(
+				"dim",
+				`◆ ${describeOutcome(record.restored, record.undoAfter !== undefined)}${hint}`,
+			),
+			1,
+			0,
+		);
 	});
 }

@@ -46,13 +46,13 @@ test("a turn that is written and read is the same", () => {
 
 test("an op that is written and read is the same", () => {
 	const op = fc.record(
-		{ bindings, current: snapshot, undo: snapshot, restored },
+		{ bindings, current: snapshot, undo: snapshot, undoAfter: snapshot, restored },
 		{ requiredKeys: [] },
 	);
 	fc.assert(
 		fc.property(op, (said) => {
-			const { bindings: points = [], current, undo } = said;
-			const named = [...points.map(([, id]) => id), current, undo];
+			const { bindings: points = [], current, undo, undoAfter } = said;
+			const named = [...points.map(([, id]) => id), current, undo, undoAfter];
 			const snapshots = [...new Set(named.filter((id) => id !== undefined))];
 			const record = decodeRecord(customTypes.op, written(encodeOp(said)));
 			expect(record).toEqual({ kind: "op", ...said, bindings: points, snapshots, dropped: 0 });
@@ -61,10 +61,14 @@ test("an op that is written and read is the same", () => {
 });
 
 test("a fork-pending that is written and read is the same", () => {
-	const pending = fc.record({ current: snapshot, undo: snapshot }, { requiredKeys: ["current"] });
+	const pending = fc.record(
+		{ current: snapshot, undo: snapshot, undoAfter: snapshot },
+		{ requiredKeys: ["current"] },
+	);
 	fc.assert(
 		fc.property(pending, (said) => {
-			const snapshots = [...new Set(Object.values(said))];
+			const { current, undo, undoAfter } = said;
+			const snapshots = [...new Set([current, undo, undoAfter].filter((id) => id !== undefined))];
 			const record = decodeRecord(customTypes.forkPending, written(encodeForkPending(said)));
 			expect(record).toEqual({ kind: "fork-pending", ...said, snapshots, dropped: 0 });
 		}),
@@ -81,6 +85,7 @@ test("whatever stands in a session file, decoding ends, and only full object ids
 			bindings: list,
 			current: part,
 			undo: part,
+			undoAfter: part,
 			restored: fc.oneof(part, restored),
 		},
 		{ requiredKeys: [] },
@@ -91,7 +96,7 @@ test("whatever stands in a session file, decoding ends, and only full object ids
 			const record = decodeRecord(type, data);
 			if (record === undefined || record.kind === "rejected") return record !== undefined;
 			const bound = record.kind === "fork-pending" ? [] : record.bindings.map(([, id]) => id);
-			const single = record.kind === "turn" ? [] : [record.current, record.undo];
+			const single = record.kind === "turn" ? [] : [record.current, record.undo, record.undoAfter];
 			const named = [...bound, ...single].filter((id) => id !== undefined);
 			expect(record.snapshots.map(decodeAnyObjectId)).toEqual(record.snapshots);
 			expect(record.snapshots).toEqual(expect.arrayContaining(named));

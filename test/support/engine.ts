@@ -11,12 +11,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import type { NotCovered, Snapshot } from "../../src/core/coverage.ts";
-import type { ObjectId } from "../../src/core/ids.ts";
+import type { BytePath, ObjectId } from "../../src/core/ids.ts";
 import { bytePathFromText, displayPath, trustedObjectId } from "../../src/core/ids.ts";
 import type { Skip } from "../../src/core/plan.ts";
 import type { Opened } from "../../src/engine/open.ts";
 import type { Owner, Unavailable } from "../../src/engine/ports.ts";
 import type { Restored, Rewind } from "../../src/engine/rewind.ts";
+import { pathsToUndo } from "../../src/engine/undo.ts";
 import { createGitEngine } from "../../src/git/open.ts";
 import type { Environment } from "./pi.ts";
 import type { Picture, World } from "./world.ts";
@@ -60,8 +61,11 @@ export interface Engine extends AsyncDisposable {
 	readonly root: string;
 	capture(): Promise<Snapshot>;
 	/** The whole restore, with its outcome recorded. */
-	restore(target: Snapshot, more?: { during?: () => void; only?: string[] }): Promise<Restored>;
-	/** Restores what `restored` replaced. */
+	restore(
+		target: Snapshot,
+		more?: { during?: () => void; only?: string[] | ReadonlySet<BytePath> },
+	): Promise<Restored>;
+	/** Restores what `restored` replaced; of a restore of chosen paths, only those. */
 	undo(restored: Restored): Promise<Restored>;
 	resolve(id: ObjectId): Promise<Snapshot>;
 	/** The names in a snapshot's tree. */
@@ -81,7 +85,7 @@ export async function openEngine(world: World, options: OpenOptions = {}): Promi
 			const preview = await rewind.preview({
 				target,
 				owner,
-				...(only === undefined ? {} : { only: new Set(only.map(bytePathFromText)) }),
+				...(only === undefined ? {} : { only: new Set(paths(only)) }),
 			});
 			const prepared = await rewind.prepare(preview);
 			during?.();
@@ -89,7 +93,12 @@ export async function openEngine(world: World, options: OpenOptions = {}): Promi
 			await restored.complete();
 			return restored;
 		},
-		undo: async (restored) => engine.restore(await engine.resolve(restored.undo)),
+		async undo(restored) {
+			const before = await engine.resolve(restored.undo);
+			const only = await pathsToUndo(rewind.store, before, restored.undoAfter);
+			if (typeof only === "string") throw new Error(`what was restored is ${only}`);
+			return engine.restore(before, only === undefined ? {} : { only });
+		},
 		async resolve(id) {
 			return usable(await rewind.store.resolve(id));
 		},
@@ -102,6 +111,9 @@ export async function openEngine(world: World, options: OpenOptions = {}): Promi
 	};
 	return engine;
 }
+
+const paths = (only: string[] | ReadonlySet<BytePath>): BytePath[] =>
+	Array.isArray(only) ? only.map(bytePathFromText) : [...only];
 
 export function usable(found: Snapshot | Unavailable): Snapshot {
 	if (typeof found === "string") throw new Error(`snapshot is ${found}`);

@@ -47,6 +47,15 @@ test("current is of the newest op or fork-pending that says so, undo of the newe
 	expect(ledger.forkPending).toMatchObject({ current: c, undo: a });
 });
 
+test("an undo of chosen paths says so, until a newer undo is of everything", () => {
+	const chosen = record("rewind-op", encodeOp({ current: c, undo: a, undoAfter: c }));
+	expect(foldLedger([chosen])).toMatchObject({ undo: a, undoAfter: c });
+	const navigated = record("rewind-op", encodeOp({ current: b }));
+	expect(foldLedger([chosen, navigated])).toMatchObject({ undo: a, undoAfter: c });
+	const whole = record("rewind-op", encodeOp({ current: b, undo: c }));
+	expect(foldLedger([chosen, whole])).toMatchObject({ undo: c, undoAfter: undefined });
+});
+
 test("the newest fork-pending names the entry that says so", () => {
 	const newest = record("rewind-fork-pending", encodeForkPending({ current: b }));
 	const ledger = foldLedger([
@@ -58,6 +67,7 @@ test("the newest fork-pending names the entry that says so", () => {
 		timestamp: newest.timestamp,
 		current: b,
 		undo: undefined,
+		undoAfter: undefined,
 	});
 });
 

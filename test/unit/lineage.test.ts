@@ -66,4 +66,6 @@ test("undo is this session's, else the nearest ancestor's", () => {
 		from: 2,
 	});
 	expect(resolveUndo([])).toBeUndefined();
+	const chosen = { ...parent, ledger: { ...parent.ledger, undoAfter: a } };
+	expect(resolveUndo([session(at(20), []), chosen])).toEqual({ snapshot: b, after: a, from: 1 });
 });
