@@ -18,6 +18,9 @@ export interface LedgerEntry {
 	readonly timestamp?: string;
 	readonly customType?: string;
 	readonly data?: unknown;
+	/** Of a `label` entry: what it names, and the name; without one, the name is taken away. */
+	readonly targetId?: unknown;
+	readonly label?: unknown;
 }
 
 /** What a fork left for its child to take over. */
@@ -45,6 +48,13 @@ export interface Ledger {
 	readonly forkPending: ForkPending | undefined;
 	/** Every snapshot that any record names. */
 	readonly snapshots: ReadonlySet<SnapshotId>;
+	/**
+	 * When a record named each of them last, in ms since the epoch, NaN when it does not say; in the order of those
+	 * records.
+	 */
+	readonly namedAt: ReadonlyMap<SnapshotId, number>;
+	/** Names that a person gave to entries. */
+	readonly labels: ReadonlyMap<EntryId, string>;
 	/** Records that could not be read at all; they may name snapshots that we do not know of. [R8] */
 	readonly rejected: number;
 	/** References inside readable records that fell away. */
@@ -59,6 +69,8 @@ export const emptyLedger: Ledger = {
 	undoAfter: undefined,
 	forkPending: undefined,
 	snapshots: new Set(),
+	namedAt: new Map(),
+	labels: new Map(),
 	rejected: 0,
 	dropped: 0,
 };
@@ -71,6 +83,10 @@ export const foldLedger = (entries: Iterable<LedgerEntry>): Ledger =>
 export function foldInto(ledger: Ledger, entries: Iterable<LedgerEntry>): Ledger {
 	let draft: Draft | undefined;
 	for (const entry of entries) {
+		if (entry.type === "label" && typeof entry.targetId === "string") {
+			draft ??= draftOf(ledger);
+			applyLabel(draft, entry.targetId, entry.label);
+		}
 		if (entry.type !== "custom" || entry.customType === undefined) continue;
 		const record = decodeRecord(entry.customType, entry.data);
 		if (record === undefined) continue;
@@ -88,6 +104,8 @@ export const withRejected = (ledger: Ledger, count: number): Ledger =>
 interface Draft {
 	readonly bindings: Map<EntryId, SnapshotId>;
 	readonly snapshots: Set<SnapshotId>;
+	readonly namedAt: Map<SnapshotId, number>;
+	readonly labels: Map<EntryId, string>;
 	current: SnapshotId | undefined;
 	latest: SnapshotId | undefined;
 	undo: SnapshotId | undefined;
@@ -101,11 +119,24 @@ const draftOf = (ledger: Ledger): Draft => ({
 	...ledger,
 	bindings: new Map(ledger.bindings),
 	snapshots: new Set(ledger.snapshots),
+	namedAt: new Map(ledger.namedAt),
+	labels: new Map(ledger.labels),
 });
+
+function applyLabel({ labels }: Draft, entry: EntryId, label: unknown): void {
+	if (typeof label === "string" && label !== "") labels.set(entry, label);
+	else labels.delete(entry);
+}
 
 function apply(draft: Draft, { id, timestamp }: LedgerEntry, record: LedgerRecord): void {
 	draft.dropped += record.dropped;
-	for (const snapshot of record.snapshots) draft.snapshots.add(snapshot);
+	const at = Date.parse(timestamp ?? "");
+	for (const snapshot of record.snapshots) {
+		draft.snapshots.add(snapshot);
+		// Taken out first: a map keeps the place of a key that it has.
+		draft.namedAt.delete(snapshot);
+		draft.namedAt.set(snapshot, at);
+	}
 	if (record.kind === "turn" || record.kind === "op")
 		for (const [entry, snapshot] of record.bindings) {
 			draft.bindings.set(entry, snapshot);

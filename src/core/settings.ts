@@ -7,6 +7,7 @@
  * Settings do not switch invariants off: `safetySnapshot: false`, for one, only hides the undo offer.
  */
 import * as v from "valibot";
+import type { RetentionPolicy } from "./retention.ts";
 
 /** What to do with the files on a navigation, when nobody needs to be asked. */
 export type NavigationDefault = "ask" | "keep";
@@ -30,6 +31,13 @@ export interface Settings {
 	readonly integrations: readonly string[];
 	readonly onTree: NavigationDefault;
 	readonly onFork: NavigationDefault;
+	readonly retention: Retention;
+}
+
+/** Which snapshots may go, and how long a session's start may take over it. */
+export interface Retention extends RetentionPolicy {
+	/** Milliseconds that the sweep in the background of a start may take; what takes longer waits for the next one. */
+	readonly startupBudgetMs: number;
 }
 
 /** What one settings file says under `rewind`. */
@@ -79,7 +87,36 @@ const fileSize: Field<number> = {
 	expected: `a number above 0 and at most ${fileMiBMax}`,
 };
 
-const fields: { readonly [K in keyof Settings]: Field<Settings[K]> } = {
+/** A limit; without a value there is none. */
+const limit = (
+	schema: v.GenericSchema<unknown, number>,
+	expected: string,
+): Field<number | undefined> => ({ initial: undefined, schema, expected });
+
+const atLeastZero = (initial: number): Field<number> => ({
+	initial,
+	schema: v.pipe(v.number(), v.finite(), v.minValue(0)),
+	expected: "a number of at least 0",
+});
+
+const scanMode: Field<Retention["scanMode"]> = {
+	initial: "ancestor-only",
+	schema: v.picklist(["ancestor-only", "repo-sessions"]),
+	expected: '"ancestor-only" or "repo-sessions"',
+};
+
+type Fields<T> = { readonly [K in keyof T]: Field<T[K]> };
+
+const retentionFields: Fields<Retention> = {
+	maxSnapshots: limit(v.pipe(v.number(), v.safeInteger(), v.minValue(1)), "a whole number above 0"),
+	maxAgeDays: limit(v.pipe(v.number(), v.finite(), v.gtValue(0)), "a number above 0"),
+	pinLabeledEntries: flag(true),
+	scanMode,
+	startupBudgetMs: atLeastZero(5_000),
+	graceHours: atLeastZero(24),
+};
+
+const fields: Fields<Omit<Settings, "retention">> = {
 	autoSnapshots: flag(true),
 	includeUntracked: flag(true),
 	safetySnapshot: flag(true),
@@ -93,35 +130,15 @@ const fields: { readonly [K in keyof Settings]: Field<Settings[K]> } = {
 	onFork: navigation,
 };
 
-/** Decoded apart, where sweeps are decided. */
-const retentionKey = "retention";
-const knownKeys: readonly string[] = [...Object.keys(fields), retentionKey];
-
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The settings that the layers give together, and what was ignored in them. */
 export function decodeSettings(layers: readonly SettingsLayer[]): DecodedSettings {
 	const issues: string[] = [];
-	const objects = layers.flatMap(({ source, value }) => {
-		if (isObject(value)) return [{ source, value }];
-		issues.push(ignored("rewind", source, "an object", value));
-		return [];
-	});
-
-	function decode<K extends keyof Settings>(key: K): Settings[K] {
-		const { initial, schema, expected }: Field<Settings[K]> = fields[key];
-		let decoded = initial;
-		for (const { source, value } of objects) {
-			if (!Object.hasOwn(value, key)) continue;
-			const result = v.safeParse(schema, value[key]);
-			if (result.success) decoded = result.output;
-			else issues.push(ignored(`rewind.${key}`, source, expected, value[key]));
-		}
-		return decoded;
-	}
-
-	const settings: Settings = {
+	const top = objectsOf(layers, "rewind", issues);
+	const decode = decoder(fields, top, "rewind", issues);
+	const flat: Omit<Settings, "retention"> = {
 		autoSnapshots: decode("autoSnapshots"),
 		includeUntracked: decode("includeUntracked"),
 		safetySnapshot: decode("safetySnapshot"),
@@ -134,14 +151,71 @@ export function decodeSettings(layers: readonly SettingsLayer[]): DecodedSetting
 		onTree: decode("onTree"),
 		onFork: decode("onFork"),
 	};
-	for (const { source, value } of objects) {
-		if (Object.hasOwn(value, retentionKey) && !isObject(value[retentionKey]))
-			issues.push(ignored("rewind.retention", source, "an object", value[retentionKey]));
-		for (const key of Object.keys(value))
-			if (!knownKeys.includes(key)) issues.push(unknownKey(key, source));
-	}
-	return { settings, issues };
+	const nested = top.flatMap(({ source, value }) =>
+		Object.hasOwn(value, "retention") ? [{ source, value: value["retention"] }] : [],
+	);
+	const inner = objectsOf(nested, "rewind.retention", issues);
+	const decodeInner = decoder(retentionFields, inner, "rewind.retention", issues);
+	const retention: Retention = {
+		maxSnapshots: decodeInner("maxSnapshots"),
+		maxAgeDays: decodeInner("maxAgeDays"),
+		pinLabeledEntries: decodeInner("pinLabeledEntries"),
+		scanMode: decodeInner("scanMode"),
+		startupBudgetMs: decodeInner("startupBudgetMs"),
+		graceHours: decodeInner("graceHours"),
+	};
+	issues.push(...unknownKeys([...Object.keys(fields), "retention"], top, "rewind"));
+	issues.push(...unknownKeys(Object.keys(retentionFields), inner, "rewind.retention"));
+	return { settings: { ...flat, retention }, issues };
 }
+
+interface ObjectLayer {
+	readonly source: string;
+	readonly value: Readonly<Record<string, unknown>>;
+}
+
+function objectsOf(
+	layers: readonly SettingsLayer[],
+	name: string,
+	issues: string[],
+): readonly ObjectLayer[] {
+	return layers.flatMap(({ source, value }) => {
+		if (isObject(value)) return [{ source, value }];
+		issues.push(ignored(name, source, "an object", value));
+		return [];
+	});
+}
+
+/** Reads one key: the last layer that says something right about it decides. */
+function decoder<T>(
+	known: Fields<T>,
+	layers: readonly ObjectLayer[],
+	prefix: string,
+	issues: string[],
+): <K extends keyof T & string>(key: K) => T[K] {
+	return (key) => {
+		const { initial, schema, expected } = known[key];
+		let decoded = initial;
+		for (const { source, value } of layers) {
+			if (!Object.hasOwn(value, key)) continue;
+			const result = v.safeParse(schema, value[key]);
+			if (result.success) decoded = result.output;
+			else issues.push(ignored(`${prefix}.${key}`, source, expected, value[key]));
+		}
+		return decoded;
+	};
+}
+
+const unknownKeys = (
+	known: readonly string[],
+	layers: readonly ObjectLayer[],
+	prefix: string,
+): string[] =>
+	layers.flatMap(({ source, value }) =>
+		Object.keys(value)
+			.filter((key) => !known.includes(key))
+			.map((key) => unknownKey(known, prefix, key, source)),
+	);
 
 export const defaultSettings: Settings = decodeSettings([]).settings;
 
@@ -157,10 +231,15 @@ export const isMutatingTool = (
 const ignored = (key: string, source: string, expected: string, value: unknown): string =>
 	`Setting ${key} in ${source} was ignored and left as it was: expected ${expected}, received ${excerpt(value)}`;
 
-function unknownKey(key: string, source: string): string {
+function unknownKey(
+	knownKeys: readonly string[],
+	prefix: string,
+	key: string,
+	source: string,
+): string {
 	const meant = knownKeys.find((known) => known.toLowerCase() === key.toLowerCase());
 	const hint = meant === undefined ? "" : `, did you mean ${meant}?`;
-	return `Setting rewind.${printable(key)} in ${source} was ignored and left as it is: unknown setting${hint}`;
+	return `Setting ${prefix}.${printable(key)} in ${source} was ignored and left as it is: unknown setting${hint}`;
 }
 
 const excerpt = (value: unknown): string => printable(JSON.stringify(value) ?? "nothing");

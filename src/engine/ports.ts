@@ -8,13 +8,9 @@ import type { FileChange, FilePatch, LineCounts } from "../core/changes.ts";
 import type { NotCovered, Snapshot } from "../core/coverage.ts";
 import type { BytePath, ObjectId, SnapshotId } from "../core/ids.ts";
 import type { DiskFact, Skip, Step, TreeChange } from "../core/plan.ts";
+import type { Owner } from "../core/retention.ts";
 
-/** Who a snapshot is kept for: written into the keep commit, so that a sweep knows whose it is. */
-export interface Owner {
-	readonly sessionId: string;
-	/** Absolute path of the session file; absent for an ephemeral session. */
-	readonly sessionFile?: string;
-}
+export type { Owner };
 
 export interface CaptureRequest {
 	readonly owner: Owner;

@@ -26,6 +26,7 @@ export const lineageDepthMax = 1_000;
 
 /** Pi looks for the header in this many bytes. */
 const headerBytesMax = 1024 * 1024;
+const headerBytesUsual = 4 * 1024;
 /** Beyond this a file is no session that Pi could load. Keeps a sparse file from holding us up. */
 const fileBytesMax = 4 * 1024 ** 3;
 /** Bytes before the remembered offset that must still be the same. */
@@ -53,6 +54,8 @@ export interface LineageProblem {
 export interface SessionFile extends SessionLedger, SessionHeader {
 	/** The real path. */
 	readonly file: string;
+	/** The last line is not whole. */
+	readonly isTorn: boolean;
 }
 
 export type SessionRead =
@@ -75,7 +78,7 @@ export interface SessionLog {
 	): Promise<Lineage>;
 }
 
-const defaultLimits: ScanLimits = { chunkBytes: 1024 * 1024, lineBytesMax: 64 * 1024 * 1024 };
+const defaultLimits: ScanLimits = { chunkBytes: 256 * 1024, lineBytesMax: 64 * 1024 * 1024 };
 
 export function createSessionLog(limits: ScanLimits = defaultLimits): SessionLog {
 	/** By real path. Values never change, so two reads at once can only repeat each other's work. */
@@ -85,8 +88,11 @@ export function createSessionLog(limits: ScanLimits = defaultLimits): SessionLog
 		try {
 			const real = await realpath(file);
 			// Before opening: to open a device can have effects.
-			if (!(await stat(real)).isFile()) return problem(file, "not-a-session");
-			const session = await readFile(real);
+			const info = await stat(real);
+			if (!info.isFile()) return problem(file, "not-a-session");
+			const known = remembered.get(real);
+			const isUnchanged = known !== undefined && isSame(info, known);
+			const session = isUnchanged ? known.whole : await readFile(real);
 			return session === undefined ? problem(file, "not-a-session") : { kind: "session", session };
 		} catch (error) {
 			return problem(file, reasonOf(error));
@@ -107,9 +113,12 @@ export function createSessionLog(limits: ScanLimits = defaultLimits): SessionLog
 			const scan = await scanLines(handle, start.offset, info.size, limits);
 			const ledger = foldLines(start.ledger, scan.lines);
 			const check = await digestBefore(handle, scan.offset);
-			remember(real, { ...start, offset: scan.offset, check, ledger });
 			// The unfinished last line counts now, but is read again once it is finished.
-			return { ...start.header, file: real, ledger: foldLines(ledger, scan.tail) };
+			const session = { file: real, ledger: foldLines(ledger, scan.tail), isTorn: scan.isTorn };
+			const whole = { ...start.header, ...session };
+			const { size, mtimeMs } = info;
+			remember(real, { ...start, size, mtimeMs, offset: scan.offset, check, ledger, whole });
+			return whole;
 		} finally {
 			await handle.close();
 		}
@@ -185,7 +194,21 @@ interface Remembered {
 	readonly check: string;
 	/** All full lines up to `offset`. */
 	readonly ledger: Ledger;
+	readonly size: number;
+	readonly mtimeMs: number;
+	/** What was given for it. */
+	readonly whole: SessionFile;
 }
+
+/** What nothing was read of yet. */
+type Beginning = Pick<Remembered, "header" | "dev" | "ino" | "offset" | "ledger">;
+
+/** Nothing was written since, as far as the file's own times say; who puts them back is not our reader. */
+const isSame = (info: Stats, known: Remembered): boolean =>
+	info.dev === known.dev &&
+	info.ino === known.ino &&
+	info.size === known.size &&
+	info.mtimeMs === known.mtimeMs;
 
 /** Whether the file still begins with what was read of it: session files are appended to, or written anew. */
 async function isPrefix(handle: FileHandle, info: Stats, known: Remembered): Promise<boolean> {
@@ -197,11 +220,23 @@ async function isPrefix(handle: FileHandle, info: Stats, known: Remembered): Pro
 async function begin(
 	handle: FileHandle,
 	{ dev, ino, size }: Stats,
-): Promise<Remembered | undefined> {
-	const bytes = await readAt(handle, 0, Math.min(size, headerBytesMax));
-	const header = decodeHeader(bytes.toString("utf8", 0, bytes.lastIndexOf(newline) + 1));
-	if (header === undefined) return undefined;
-	return { header, dev, ino, offset: 0, check: "", ledger: emptyLedger };
+): Promise<Beginning | undefined> {
+	const header = await readHeader(handle, size);
+	return header === undefined ? undefined : { header, dev, ino, offset: 0, ledger: emptyLedger };
+}
+
+/** The header of an open file of `size` bytes; absent when there is none, or its line is not finished yet. */
+export async function readHeader(
+	handle: FileHandle,
+	size: number,
+): Promise<SessionHeader | undefined> {
+	// Nearly always in the first bytes; only behind torn lines is it further on.
+	for (const length of [headerBytesUsual, headerBytesMax]) {
+		const bytes = await readAt(handle, 0, Math.min(size, length));
+		const header = decodeHeader(bytes.toString("utf8", 0, bytes.lastIndexOf(newline) + 1));
+		if (header !== undefined || bytes.length < length) return header;
+	}
+	return undefined;
 }
 
 async function digestBefore(handle: FileHandle, offset: number): Promise<string> {

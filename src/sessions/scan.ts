@@ -1,5 +1,5 @@
 /**
- * Finds our lines in the bytes of a session file, and parses only those.
+ * Finds our lines, and labels, in the bytes of a session file, and parses only those.
  *
  * Invariant: [R10] torn, glued and over-long lines are counted, never an exception; memory stays bounded.
  *
@@ -22,7 +22,7 @@ export interface ScanLimits {
 }
 
 export interface Lines {
-	/** Custom entries whose type begins with `rewind-`. */
+	/** Custom entries whose type begins with `rewind-`, and labels. */
 	readonly entries: readonly LedgerEntry[];
 	/** Lines that look like one of those and could not be parsed, or were too long to look at. */
 	readonly rejected: number;
@@ -32,6 +32,8 @@ export interface Scan {
 	readonly lines: Lines;
 	/** The last line, when no newline ends it yet. */
 	readonly tail: Lines;
+	/** That line is not whole: it is being written, or its writer died. */
+	readonly isTorn: boolean;
 	/** After the last full line. */
 	readonly offset: number;
 }
@@ -94,7 +96,9 @@ export async function scanLines(
 	const tail = collector();
 	if (isSkipping) tail.reject();
 	else tail.collect(buffer.subarray(0, held));
-	return { lines: lines.collected, tail: tail.collected, offset };
+	const isTorn =
+		isSkipping || (held > 0 && parseJson(buffer.toString("utf8", 0, held)) === undefined);
+	return { lines: lines.collected, tail: tail.collected, isTorn, offset };
 }
 
 function collector() {
@@ -104,28 +108,46 @@ function collector() {
 		collected.rejected += 1;
 	};
 	function collect(block: Buffer): void {
-		for (const line of linesOfOurs(block)) {
-			const entry = decodeLine(line);
-			if (entry === "rejected") reject();
-			else if (entry !== undefined) entries.push(entry);
-		}
+		// Records and labels do not depend on each other, so one kind may come after the other.
+		for (const needle of needles)
+			for (const line of linesWith(needle, block)) {
+				const entry = decodeLine(line);
+				if (entry === "rejected") reject();
+				else if (entry?.type === needle.type) entries.push(entry);
+			}
 	}
 	return { collected, collect, reject };
 }
 
-const needle = Buffer.from('"customType"');
-/** What follows the needle in a line of ours; Pi writes no blanks, other tools write one. */
-const typeOfOurs = /^[ \t]*:[ \t]*"rewind-/;
-const typeBytesMax = 32;
+/** What a line of ours holds, and what must stand around it. Pi writes no blanks there, other tools write one. */
+interface Needle {
+	readonly type: string;
+	readonly bytes: Buffer;
+	readonly before: RegExp;
+	readonly after: RegExp;
+}
 
-/** Lines that hold `"customType":"rewind-`, with or without blanks around the colon. */
-function* linesOfOurs(block: Buffer): Generator<string> {
+const needles: readonly Needle[] = [
+	{
+		type: "custom",
+		// From its rarest letter on: finding the first byte of a needle is what takes the time.
+		bytes: Buffer.from('Type"'),
+		before: /"custom$/,
+		after: /^[ \t]*:[ \t]*"rewind-/,
+	},
+	{ type: "label", bytes: Buffer.from('"label"'), before: /"type"[ \t]*:[ \t]*$/, after: /^/ },
+];
+const lookBytes = 32;
+
+/** Lines that may be ours: they hold a needle where it belongs. */
+function* linesWith({ bytes, before, after }: Needle, block: Buffer): Generator<string> {
 	let from = 0;
 	for (;;) {
-		const hit = block.indexOf(needle, from);
+		const hit = block.indexOf(bytes, from);
 		if (hit === -1) return;
-		from = hit + needle.length;
-		if (!typeOfOurs.test(block.toString("latin1", from, from + typeBytesMax))) continue;
+		from = hit + bytes.length;
+		if (!before.test(block.toString("latin1", Math.max(0, hit - lookBytes), hit))) continue;
+		if (!after.test(block.toString("latin1", from, from + lookBytes))) continue;
 		const end = block.indexOf(newline, from);
 		const start = block.lastIndexOf(newline, hit) + 1;
 		from = end === -1 ? block.length : end;
@@ -162,12 +184,34 @@ export function decodeHeader(text: string): SessionHeader | undefined {
 	return undefined;
 }
 
+const otherKindBytes = 64 * 1024;
+
+/**
+ * Whether a file without a header is surely no session: its first line is whole, and no entry of Pi's. One that lost its
+ * header begins with an entry, or with half a line.
+ */
+export async function isOfAnotherKind(handle: FileHandle): Promise<boolean> {
+	const { bytesRead, buffer } = await handle.read(
+		Buffer.alloc(otherKindBytes),
+		0,
+		otherKindBytes,
+		0,
+	);
+	const [line = "", ...rest] = buffer.toString("utf8", 0, bytesRead).split("\n", 2);
+	const value = rest.length === 0 ? undefined : parseJson(line);
+	if (value === undefined) return false;
+	if (!isRecord(value)) return true;
+	const { type } = value;
+	return !(typeof type === "string" && (type === "session" || "id" in value));
+}
+
 /** Absent for a line of another kind that only talks about ours: a message, a nested value. */
 function decodeLine(line: string): LedgerEntry | "rejected" | undefined {
 	const value = parseJson(line);
 	if (value === undefined) return "rejected";
 	if (!isRecord(value)) return undefined;
-	const { type, id, timestamp, customType, data } = value;
+	const { type, id, timestamp, customType, data, targetId, label } = value;
+	if (type === "label") return typeof id === "string" ? { type, id, targetId, label } : "rejected";
 	if (type !== "custom" || typeof customType !== "string") return undefined;
 	if (!customType.startsWith("rewind-")) return undefined;
 	if (typeof id !== "string") return "rejected";

@@ -189,6 +189,41 @@ describe("damage costs the line it is in, not those around it [R10]", () => {
 		expect(await readOnce(file)).toEqual({ bindings: [["u3", c]], rejected: 0 });
 	});
 
+	test("labels are found, the last one counts, and what only looks like one is none", async () => {
+		const labelled = (targetId: string, label?: string): string =>
+			json({ type: "label", id: "l1", parentId: "e1", timestamp: at(2), targetId, label });
+		const file = await write(
+			"s",
+			header("s", 0),
+			labelled("u1", "first"),
+			message('{"type":"label","targetId":"u9","label":"quoted"}'),
+			json({ type: "custom", id: "x", customType: "other", data: { type: "label", label: "n" } }),
+			one,
+			labelled("u1", "second"),
+			labelled("u2", "gone again"),
+			labelled("u2"),
+			labelled("u3", "kept").replace('"type":"', '"type": "'),
+		);
+		const read = await createSessionLog().readSession(file);
+		const ledger = read.kind === "session" ? read.session.ledger : undefined;
+		expect(ledger?.labels).toEqual(
+			new Map([
+				["u1", "second"],
+				["u3", "kept"],
+			]),
+		);
+		expect(ledger).toMatchObject({ rejected: 0, bindings: new Map([["u1", a]]) });
+	});
+
+	test.each([
+		["whole", "", false],
+		["without its newline", three.trimEnd(), false],
+		["torn", three.slice(0, 20), true],
+	])("a file whose last line is %s", async (_name, last, isTorn) => {
+		const file = await write("s", header("s", 0), one, last);
+		expect(await createSessionLog().readSession(file)).toMatchObject({ session: { isTorn } });
+	});
+
 	test("a line that is too long is skipped and counted, wherever it stands", async () => {
 		const limits = { chunkBytes: 64, lineBytesMax: 512 };
 		const huge = message("x".repeat(3_000));

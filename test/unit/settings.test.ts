@@ -1,5 +1,5 @@
 /** Settings: layers, and the words for what was ignored. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { decodeSettings, defaultSettings, isMutatingTool } from "../../src/core/settings.ts";
 
 const mine = (value: unknown) => ({ source: "~/.pi/agent/settings.json", value });
@@ -19,6 +19,14 @@ test("without any file the defaults hold", () => {
 			integrations: ["fork-from-first", "pi-custom-compaction"],
 			onTree: "ask",
 			onFork: "ask",
+			retention: {
+				maxSnapshots: undefined,
+				maxAgeDays: undefined,
+				pinLabeledEntries: true,
+				scanMode: "ancestor-only",
+				startupBudgetMs: 5_000,
+				graceHours: 24,
+			},
 		},
 		issues: [],
 	});
@@ -82,10 +90,69 @@ test("an unknown key is named, with the one that was meant where only case diffe
 	]);
 });
 
-test("retention is known, and decoded elsewhere", () => {
-	const accepted = decodeSettings([mine({ retention: { maxAgeDays: "30d" } })]);
-	expect(accepted).toEqual({ settings: defaultSettings, issues: [] });
-	expect(decodeSettings([mine({ retention: true })]).issues).toHaveLength(1);
+describe("retention", () => {
+	test("layers override key by key, as outside", () => {
+		const layers = [
+			mine({ retention: { maxSnapshots: 100, graceHours: 0 } }),
+			project({ retention: { maxSnapshots: 20, scanMode: "repo-sessions" } }),
+		];
+		expect(decodeSettings(layers)).toEqual({
+			settings: {
+				...defaultSettings,
+				retention: {
+					...defaultSettings.retention,
+					maxSnapshots: 20,
+					graceHours: 0,
+					scanMode: "repo-sessions",
+				},
+			},
+			issues: [],
+		});
+	});
+
+	test("a wrong value is named once and limits nothing", () => {
+		const retention = {
+			maxSnapshots: 0,
+			maxAgeDays: "30d",
+			pinLabeledEntries: 1,
+			scanMode: "all",
+			startupBudgetMs: -1,
+			graceHours: null,
+			maxage: 3,
+			maxSnapShots: 3,
+		};
+		const { settings, issues } = decodeSettings([mine({ retention })]);
+		expect(settings).toEqual(defaultSettings);
+		expect(issues).toMatchInlineSnapshot(`
+			[
+			  "Setting rewind.retention.maxSnapshots in ~/.pi/agent/settings.json was ignored and left as it was: expected a whole number above 0, received 0",
+			  "Setting rewind.retention.maxAgeDays in ~/.pi/agent/settings.json was ignored and left as it was: expected a number above 0, received "30d"",
+			  "Setting rewind.retention.pinLabeledEntries in ~/.pi/agent/settings.json was ignored and left as it was: expected true or false, received 1",
+			  "Setting rewind.retention.scanMode in ~/.pi/agent/settings.json was ignored and left as it was: expected "ancestor-only" or "repo-sessions", received "all"",
+			  "Setting rewind.retention.startupBudgetMs in ~/.pi/agent/settings.json was ignored and left as it was: expected a number of at least 0, received -1",
+			  "Setting rewind.retention.graceHours in ~/.pi/agent/settings.json was ignored and left as it was: expected a number of at least 0, received null",
+			  "Setting rewind.retention.maxage in ~/.pi/agent/settings.json was ignored and left as it is: unknown setting",
+			  "Setting rewind.retention.maxSnapShots in ~/.pi/agent/settings.json was ignored and left as it is: unknown setting, did you mean maxSnapshots?",
+			]
+		`);
+	});
+
+	test.each([0.5, -3, Number.MAX_VALUE, "20", true])(
+		"maxSnapshots cannot be %s",
+		(maxSnapshots) => {
+			const { settings, issues } = decodeSettings([mine({ retention: { maxSnapshots } })]);
+			expect(settings).toEqual(defaultSettings);
+			expect(issues).toHaveLength(1);
+		},
+	);
+
+	test.each([null, [], "on"])("that is no object is one issue: %j", (retention) => {
+		const { settings, issues } = decodeSettings([mine({ retention })]);
+		expect(settings).toEqual(defaultSettings);
+		expect(issues).toEqual([
+			`Setting rewind.retention in ~/.pi/agent/settings.json was ignored and left as it was: expected an object, received ${JSON.stringify(retention)}`,
+		]);
+	});
 });
 
 test("what an issue quotes is short and drives no terminal [R13]", () => {
