@@ -287,13 +287,15 @@ function* needsOf(
 		for (const id of ledger.snapshots) yield [id, { kind: all, session: sessionId }];
 		return;
 	}
-	const { current, latest, undo, forkPending, bindings, namedAt } = ledger;
+	const { current, latest, undo, undoAfter, forkPending, bindings, namedAt } = ledger;
 	for (const [kind, id] of [
 		["current", current],
 		["current", latest],
 		["undo", undo],
+		["undo", undoAfter],
 		["fork-pending", forkPending?.current],
 		["fork-pending", forkPending?.undo],
+		["fork-pending", forkPending?.undoAfter],
 	] as const)
 		if (id !== undefined) yield [id, { kind, session: sessionId }];
 

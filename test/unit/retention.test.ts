@@ -33,12 +33,16 @@ const custom = (customType: string, data: unknown, days: number): LedgerEntry =>
 /** Binds entry `e1` to snapshot 1, and so on: `turn(30, 1, 2)` said so 30 days ago. */
 const turn = (days: number, ...digits: number[]): LedgerEntry =>
 	custom("rewind-turn", encodeTurn(digits.map((digit) => [`e${digit}`, id(digit)])), days);
-const op = (days: number, data: { current?: number; undo?: number }): LedgerEntry =>
+const op = (
+	days: number,
+	data: { current?: number; undo?: number; undoAfter?: number },
+): LedgerEntry =>
 	custom(
 		"rewind-op",
 		encodeOp({
 			...(data.current === undefined ? {} : { current: id(data.current) }),
 			...(data.undo === undefined ? {} : { undo: id(data.undo) }),
+			...(data.undoAfter === undefined ? {} : { undoAfter: id(data.undoAfter) }),
 		}),
 		days,
 	);
@@ -206,12 +210,18 @@ describe("what stays whatever the limits say", () => {
 	test("the newest current and undo, and a fork that is pending; older ones go", () => {
 		const records = [
 			op(90, { current: 1, undo: 2 }),
-			op(80, { current: 3, undo: 4 }),
-			custom("rewind-fork-pending", encodeForkPending({ current: id(5), undo: id(6) }), 70),
+			op(80, { current: 3, undo: 4, undoAfter: 8 }),
+			custom(
+				"rewind-fork-pending",
+				encodeForkPending({ current: id(5), undo: id(6), undoAfter: id(0) }),
+				70,
+			),
 			op(60, { current: 7 }),
 			filler,
 		];
-		expect(outcome({ kept: old(1, 2, 3, 4, 5, 6, 7), sessions: [session("a", records)] })).toEqual({
+		const all = old(0, 1, 2, 3, 4, 5, 6, 7, 8);
+		expect(outcome({ kept: all, sessions: [session("a", records)] })).toEqual({
+			0: ["fork-pending a"],
 			1: "dropped",
 			2: "dropped",
 			3: "dropped",
@@ -219,6 +229,7 @@ describe("what stays whatever the limits say", () => {
 			5: ["fork-pending a"],
 			6: ["fork-pending a"],
 			7: ["current a"],
+			8: ["undo a"],
 			9: ["current a", "bound a"],
 		});
 	});
