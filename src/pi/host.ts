@@ -28,7 +28,7 @@ import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
 import { openSession, type Session } from "./session.ts";
 import { createSessionLog, readForkPending } from "../sessions/log.ts";
-import { readSettingsLayers } from "./settings-files.ts";
+import { readSettingsLayers } from "../sessions/settings-files.ts";
 import { createStatus } from "./status.ts";
 import { registerTranscript } from "./transcript.ts";
 

@@ -25,7 +25,7 @@ import { type Chain, type ResolvedUndo, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Prepared, Rewind } from "../engine/rewind.ts";
-import { pointKind } from "./entries.ts";
+import { pointKind } from "../core/entries.ts";
 import { afterRedraw, type Notify } from "./notices.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";

@@ -44,6 +44,15 @@ export type SessionProblemReason =
 	| "cycle"
 	| "too-deep";
 
+/** Completes "a session …". */
+export const problemWords: Record<SessionProblemReason, string> = {
+	missing: "is not there any more",
+	unreadable: "cannot be read",
+	"not-a-session": "is no session file",
+	cycle: "names itself as its parent",
+	"too-deep": "is too far back",
+};
+
 /** Why a session could not be read. A reason, not an error: what is below it still works. */
 export interface LineageProblem {
 	readonly file: string;

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readSettingsLayers } from "../../src/pi/settings-files.ts";
+import { readSettingsLayers } from "../../src/sessions/settings-files.ts";
 
 let home = "";
 let agentFile = "";
