@@ -63,6 +63,11 @@ export interface SnapshotStore {
 		to: Snapshot,
 		signal?: AbortSignal,
 	): Promise<ReadonlyMap<BytePath, LineCounts>>;
+	/**
+	 * Paths where `snapshot` differs from the commit that HEAD named then; absent when it named none. By bytes: what git
+	 * converts on commit always differs.
+	 */
+	uncommitted(snapshot: Snapshot): Promise<ReadonlySet<BytePath> | undefined>;
 	/** How one file differs; throws `object-missing`. */
 	patch(change: FileChange): Promise<FilePatch>;
 	/** Makes content durable in the object store; nothing keeps it yet. */
