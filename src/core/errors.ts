@@ -23,6 +23,7 @@ const kinds = {
 	"permission-denied": "environment",
 	aborted: "user",
 	"keepalive-contended": "conflict",
+	"files-changed": "conflict",
 	"operation-in-progress": "refused",
 	"object-missing": "corrupt",
 	"restore-interrupted": "interrupted",

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { bytePathOf, decodeAnyObjectId } from "../core/ids.ts";
+import { type BytePath, bytePathOf, decodeAnyObjectId, type ObjectId } from "../core/ids.ts";
 import type { Interrupted, Journal, JournalDraft } from "../engine/ports.ts";
 import { decodeIdentity, foreignAgeMsMax, isAlive, thisProcess } from "./process-lock.ts";
 
@@ -18,8 +18,14 @@ export async function writeJournal(
 	draft: JournalDraft,
 	stages: readonly string[],
 ): Promise<string> {
-	const { formerPaths: _, ...about } = draft;
-	const journal: Journal = { v: 1, ...(await thisProcess()), ...about, stages };
+	const { formerPaths: _, asShown: __, contents, ...about } = draft;
+	const journal = {
+		v: 1,
+		...(await thisProcess()),
+		...about,
+		stages,
+		...(contents === undefined ? {} : { contents: [...contents] }),
+	};
 	const file = join(privateDir, `journal-${process.pid}-${randomBytes(4).toString("hex")}.json`);
 	await writeFile(`${file}.tmp`, JSON.stringify(journal));
 	await rename(`${file}.tmp`, file);
@@ -67,9 +73,10 @@ function decodeJournal(text: string): Journal | undefined {
 	const paths = get("paths");
 	const stages = get("stages");
 	const startedAt = get("startedAt");
+	const contents = decodeContents(get("contents"));
 	if (get("v") !== 1 || target === undefined || undo === undefined) return undefined;
 	if (typeof sessionId !== "string" || typeof startedAt !== "number") return undefined;
-	if (!Array.isArray(paths) || !Array.isArray(stages)) return undefined;
+	if (!Array.isArray(paths) || !Array.isArray(stages) || contents === undefined) return undefined;
 	const texts = (list: readonly unknown[]): string[] =>
 		list.filter((each) => typeof each === "string");
 	return {
@@ -81,5 +88,20 @@ function decodeJournal(text: string): Journal | undefined {
 		paths: texts(paths).map(bytePathOf),
 		stages: texts(stages),
 		startedAt,
+		...(contents.size === 0 ? {} : { contents }),
 	};
+}
+
+/** Absent when one of it cannot be read: without it more would go back than was chosen. */
+function decodeContents(value: unknown): ReadonlyMap<BytePath, ObjectId> | undefined {
+	const contents = new Map<BytePath, ObjectId>();
+	if (value === undefined) return contents;
+	if (!Array.isArray(value)) return undefined;
+	for (const item of value) {
+		const [path, text]: readonly unknown[] = Array.isArray(item) ? item : [];
+		const id = decodeAnyObjectId(text);
+		if (typeof path !== "string" || id === undefined) return undefined;
+		contents.set(bytePathOf(path), id);
+	}
+	return contents;
 }

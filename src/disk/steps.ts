@@ -33,7 +33,7 @@ import {
 	parentPaths,
 } from "../core/ids.ts";
 import { fileModes, type Skip, type SkipReason, type Step, type TreeEntry } from "../core/plan.ts";
-import type { Performed } from "../engine/ports.ts";
+import type { JournalDraft, Performed } from "../engine/ports.ts";
 import { RewindError } from "../core/errors.ts";
 import { asRewindError } from "./failures.ts";
 import {
@@ -108,7 +108,7 @@ export function createSteps(
 	options: StepsOptions,
 	stage: DiskStage,
 	steps: readonly Step[],
-	formerPaths: readonly BytePath[],
+	{ formerPaths = [], asShown = false }: Pick<JournalDraft, "formerPaths" | "asShown">,
 ): StepsRun {
 	const { root } = options;
 	const back: (() => void)[] = [];
@@ -120,6 +120,7 @@ export function createSteps(
 		isEntryAt(root, path, entry, options.format, options.fileMode);
 
 	function leave(step: Step, reason: SkipReason): void {
+		if (asShown) throw changedSince(step.path);
 		skips.push({ path: step.path, reason });
 	}
 

@@ -39,7 +39,7 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 		if (stage === undefined)
 			throw new RewindError("invariant-broken", "BUG: this stage is not prepared any more");
 		const journal = await writeJournal(privateDir, draft, stage.folders);
-		const run = createSteps(options, stage, steps, draft.formerPaths ?? []);
+		const run = createSteps(options, stage, steps, draft);
 		try {
 			await run.doAll();
 		} catch (error) {

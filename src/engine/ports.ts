@@ -59,6 +59,11 @@ export interface SnapshotStore {
 		to: Snapshot,
 		signal?: AbortSignal,
 	): Promise<ReadonlyMap<BytePath, LineCounts>>;
+	/**
+	 * Paths where `snapshot` differs from the commit that HEAD named then; absent when it named none. By bytes: what git
+	 * converts on commit always differs.
+	 */
+	uncommitted(snapshot: Snapshot): Promise<ReadonlySet<BytePath> | undefined>;
 	/** How one file differs; throws `object-missing`. */
 	patch(change: FileChange): Promise<FilePatch>;
 	/** Makes content durable in the object store; nothing keeps it yet. */
@@ -98,6 +103,8 @@ export interface Journal {
 	readonly target: ObjectId;
 	readonly undo: ObjectId;
 	readonly paths: readonly BytePath[];
+	/** Content that stands in for the target's, where only a part of a file went back. */
+	readonly contents?: ReadonlyMap<BytePath, ObjectId>;
 	/** Folders of ours with content that waits, or that was kept aside. */
 	readonly stages: readonly string[];
 	/** Milliseconds since the epoch. */
@@ -107,8 +114,10 @@ export interface Journal {
 /** What the engine knows of a restore about to begin; the writer adds the rest. */
 export type JournalDraft = Pick<
 	Journal,
-	"sessionId" | "target" | "undo" | "paths" | "startedAt"
+	"sessionId" | "target" | "undo" | "paths" | "contents" | "startedAt"
 > & {
+	/** A step that finds its path not as planned fails the restore, instead of being left alone. */
+	readonly asShown?: boolean;
 	/** Paths of an interrupted restore: folders above them that are empty by now were emptied, or made, by it. */
 	readonly formerPaths?: readonly BytePath[];
 };

@@ -10,7 +10,8 @@
  */
 import type { Snapshot } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
-import type { BytePath, SnapshotId } from "../core/ids.ts";
+import type { BytePath, ObjectId, SnapshotId } from "../core/ids.ts";
+import { listNames } from "../core/choices.ts";
 import {
 	type Counts,
 	countSteps,
@@ -37,7 +38,12 @@ export interface Preview {
 	readonly plan: Plan;
 	/** The paths that were asked for; everything when absent. */
 	readonly only?: ReadonlySet<BytePath>;
+	readonly contents?: Contents;
+	readonly asShown: boolean;
 }
+
+/** By path, content that stands in for the target's, where only a part of a file goes back. Bits stay as they are. */
+export type Contents = ReadonlyMap<BytePath, ObjectId>;
 
 /** A preview whose content is ready on the disk. Used once: performed or discarded. */
 export interface Prepared {
@@ -67,6 +73,13 @@ export interface RestoreRequest {
 	readonly from?: Snapshot;
 	/** Only these paths; everything when absent. */
 	readonly only?: ReadonlySet<BytePath>;
+	/** Of a path that is in the files and in the target. */
+	readonly contents?: Contents;
+	/**
+	 * Refuse the whole restore when any of its paths changed since `from`; the person chose by what they saw. Without it
+	 * such a path is left alone.
+	 */
+	readonly asShown?: boolean;
 	/** Paths that an interrupted restore may have brought back although they are ignored now. */
 	readonly also?: readonly BytePath[];
 	readonly signal?: AbortSignal;
@@ -81,6 +94,7 @@ export interface Rewind {
 	/** Throws `operation-in-progress` during a merge, rebase, …; a restore would mix with it. */
 	preview(request: RestoreRequest): Promise<Preview>;
 	prepare(preview: Preview): Promise<Prepared>;
+	/** Throws `files-changed` when the preview is to be done as shown or not at all. */
 	perform(prepared: Prepared, owner: Owner): Promise<Restored>;
 	discard(prepared: Prepared): Promise<void>;
 	/** Every path that differs between two snapshots. */
@@ -114,9 +128,9 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 
 	async function preview(request: RestoreRequest): Promise<Preview> {
 		await refuseDuringOperation();
-		const { target, only } = request;
+		const { target, only, contents, asShown = false } = request;
 		const from = request.from ?? (await captureFor(request));
-		const changes = await store.changes(from, target);
+		const changes = withContents(await store.changes(from, target), contents);
 		const paths = changes.map(({ path }) => path);
 		const gone = changes.filter(({ to }) => to === undefined).map(({ path }) => path);
 		const ignoredThen = rulesDiffer(from, target, changes)
@@ -130,11 +144,15 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			disk: await worktree.inspect(paths),
 			...(only === undefined ? {} : { only }),
 		});
-		return { target, now: from, plan, ...(only === undefined ? {} : { only }) };
+		const part = {
+			...(only === undefined ? {} : { only }),
+			...(contents === undefined ? {} : { contents }),
+		};
+		return { target, now: from, plan, asShown, ...part };
 	}
 
 	async function perform(
-		{ preview: { target, now: asked, plan, only }, stage }: Prepared,
+		{ preview: { target, now: asked, plan, only, contents, asShown }, stage }: Prepared,
 		owner: Owner,
 		formerPaths: readonly BytePath[] = [],
 	): Promise<Restored> {
@@ -146,7 +164,9 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 			const modesOf = plan.steps.map(({ path }) => path);
 			before = await store.capture({ owner, modesOf });
 			const moved = await store.changes(asked, before.snapshot);
-			steps = withoutPaths(plan, new Set(moved.map(({ path }) => path)));
+			const changed = new Set(moved.map(({ path }) => path));
+			if (asShown) refuseChanged(plan, changed);
+			steps = withoutPaths(plan, changed);
 			performed = await worktree.perform(stage, steps.steps, {
 				sessionId: owner.sessionId,
 				target: target.id,
@@ -154,6 +174,8 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 				paths: steps.steps.map(({ path }) => path),
 				startedAt: now(),
 				formerPaths,
+				asShown,
+				...(contents === undefined ? {} : { contents }),
 			});
 		} catch (error) {
 			// What an interrupted restore kept aside stays: its journal names it. [R9]
@@ -208,6 +230,9 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 				owner,
 				only: new Set(journal.paths),
 				also: journal.paths,
+				...(how === "finish" && journal.contents !== undefined
+					? { contents: journal.contents }
+					: {}),
 			});
 			const restored = await perform(await prepare(shown), owner, journal.paths);
 			return {
@@ -234,4 +259,26 @@ function rulesDiffer(now: Snapshot, target: Snapshot, changes: readonly TreeChan
 	return (
 		outside || changes.some(({ path }) => path === ".gitignore" || path.endsWith("/.gitignore"))
 	);
+}
+
+/** Content that is given stands in for the target's; where the file holds it already there is nothing to do. */
+function withContents(
+	changes: readonly TreeChange[],
+	contents: Contents | undefined,
+): readonly TreeChange[] {
+	if (contents === undefined) return changes;
+	return changes.flatMap((change) => {
+		const id = contents.get(change.path);
+		if (id === undefined || change.from === undefined) return [change];
+		return change.from.id === id ? [] : [{ ...change, to: { mode: change.from.mode, id } }];
+	});
+}
+
+function refuseChanged({ steps, skips }: Plan, changed: ReadonlySet<BytePath>): void {
+	const paths = [...steps, ...skips].map(({ path }) => path).filter((path) => changed.has(path));
+	if (paths.length === 0) return;
+	throw new RewindError("files-changed", `${listNames(paths)} changed in the meantime`, {
+		hint: "No files were changed; look at the changes again",
+		data: { paths },
+	});
 }

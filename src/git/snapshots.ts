@@ -17,7 +17,7 @@ import { ignoredByRules } from "./ignore-rules.ts";
 import { worktreeIdentity } from "./identity.ts";
 import { createKeepalive } from "./keepalive.ts";
 import { runIn, withoutIndex } from "./listing.ts";
-import { createObjectReader, emptyTree } from "./objects.ts";
+import { createObjectReader, emptyTree, parseCommit } from "./objects.ts";
 import { createObjectWriter } from "./object-writer.ts";
 import { createPersonIndex } from "./person-index.ts";
 import { openPrivateDir, type Scope } from "./private-dir.ts";
@@ -103,6 +103,13 @@ export async function openSnapshotStore(
 		async compare(from, to, signal) {
 			const all = await compareTrees(git, from.tree, to.tree, signal);
 			return all.filter(({ path }) => !isOwn(own, path));
+		},
+		async uncommitted({ head, tree }) {
+			const commit = head?.head === undefined ? undefined : await objects.read(head.head);
+			const committed = commit?.type === "commit" ? parseCommit(commit.content) : undefined;
+			if (committed === undefined) return undefined;
+			const changes = await readDiff(git, committed.tree, tree);
+			return new Set(changes.map(({ path }) => path));
 		},
 		lineCounts: (from, to, signal) => countLines(git, from.tree, to.tree, signal),
 		patch: (change) => readPatch(change, { git, objects, writer, readBlob }),

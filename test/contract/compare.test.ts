@@ -99,3 +99,18 @@ test("what is written as content can be read back, and is not kept by itself", a
 	const shown = execFileSync("git", ["cat-file", "blob", id], { cwd: world.root, env: world.env });
 	expect(shown.toString("latin1")).toBe("caf\xe9\r\n");
 });
+
+test("what HEAD's commit has as it is now is told from what it has not", async () => {
+	await using setup = await openWorld({
+		files: { "same.txt": "s\n", "gone.txt": "g\n", "kept.txt": "k\n" },
+	});
+	const { world, engine } = setup;
+	world.shell(
+		"echo committed > same.txt; git rm -q gone.txt; git add -A; git commit -qm two; echo k1 > kept.txt; echo new > new.txt",
+	);
+	const now = await engine.capture();
+	const uncommitted = await engine.rewind.store.uncommitted(now);
+	expect([...(uncommitted ?? [])].toSorted()).toEqual(["kept.txt", "new.txt"]);
+	world.shell("git checkout -q --orphan unborn");
+	expect(await engine.rewind.store.uncommitted(await engine.capture())).toBeUndefined();
+});

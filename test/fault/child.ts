@@ -4,6 +4,7 @@
  *   child.ts <root> captures <count> [<file>]      captures that often, changing <file> before each; prints ids
  *   child.ts <root> coverage                       captures once; prints the id and the list of what is not covered
  *   child.ts <root> restore <id> [fault]           restores; prints the skips
+ *   child.ts <root> part <id> <fault> <path>       restores that path, with the content "part" in the target's stead
  *   child.ts <root> fails <id>                     restores; prints the code of the error and its message
  *
  * A fault is `kill:<n>` (dies before the n-th change to the disk), `kill-after:<n>`, or `broken:<n>` (from the n-th change
@@ -12,12 +13,12 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { decodeAnyObjectId, displayPath } from "../../src/core/ids.ts";
+import { bytePathFromText, decodeAnyObjectId, displayPath } from "../../src/core/ids.ts";
 import { isRewindError } from "../../src/core/errors.ts";
-import type { Rewind } from "../../src/engine/rewind.ts";
+import type { RestoreRequest, Rewind } from "../../src/engine/rewind.ts";
 import { createGitEngine } from "../../src/git/open.ts";
 
-const [root = "", verb = "", first = "", second = ""] = process.argv.slice(2);
+const [root = "", verb = "", first = "", second = "", third = ""] = process.argv.slice(2);
 const owner = { sessionId: `child-${process.pid}` };
 
 async function open(): Promise<Rewind> {
@@ -83,17 +84,25 @@ async function restore(rewind: Rewind): Promise<void> {
 	const id = decodeAnyObjectId(first);
 	const target = id === undefined ? undefined : await rewind.store.resolve(id);
 	if (target === undefined || typeof target === "string") throw new Error(`no target: ${target}`);
-	const prepared = await rewind.prepare(await rewind.preview({ target, owner }));
+	const prepared = await rewind.prepare(
+		await rewind.preview({ target, owner, ...(verb === "part" ? await part(rewind) : {}) }),
+	);
 	if (second !== "") plant(second);
 	const restored = await rewind.perform(prepared, owner);
 	await restored.complete();
 	for (const { path, reason } of restored.skips) console.log(`${reason.kind} ${displayPath(path)}`);
 }
 
+async function part(rewind: Rewind): Promise<Pick<RestoreRequest, "only" | "contents">> {
+	const path = bytePathFromText(third);
+	const id = await rewind.store.writeBlob(Buffer.from("part\n"));
+	return { only: new Set([path]), contents: new Map([[path, id]]) };
+}
+
 const rewind = await open();
 if (verb === "captures") await captures(rewind);
 else if (verb === "coverage") await coverage(rewind);
-else if (verb === "restore") await restore(rewind);
+else if (verb === "restore" || verb === "part") await restore(rewind);
 else if (verb === "fails")
 	await restore(rewind).catch((error: unknown) =>
 		console.log(isRewindError(error) ? `${error.code}\n${error.message}` : String(error)),
