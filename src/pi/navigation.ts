@@ -19,13 +19,13 @@ import {
 	type Question,
 	treeQuestion,
 } from "../core/choices.ts";
+import { pointKind } from "../core/entries.ts";
 import { describeError, RewindError } from "../core/errors.ts";
 import type { SnapshotId } from "../core/ids.ts";
 import { type Chain, type ResolvedUndo, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Prepared, Rewind } from "../engine/rewind.ts";
-import { pointKind } from "../core/entries.ts";
 import { afterRedraw, type Notify } from "./notices.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
