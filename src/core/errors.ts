@@ -29,6 +29,13 @@ const kinds = {
 	"restore-interrupted": "interrupted",
 	"restore-rolled-back": "environment",
 	"root-vanished": "environment",
+	"bad-usage": "user",
+	"no-such-point": "user",
+	"point-unavailable": "refused",
+	"session-open": "refused",
+	"recovery-due": "refused",
+	"not-confirmed": "refused",
+	"no-engine": "refused",
 	"invariant-broken": "bug",
 } as const satisfies Record<string, ErrorKind>;
 

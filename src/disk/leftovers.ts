@@ -18,16 +18,18 @@ const ownNames: readonly RegExp[] = [
 	/^index\.(\d+)(?:\.lock)?$/,
 	/^capture\.lock\.(\d+)\.[0-9a-f]+$/,
 	/^[\w-]+(?:\.\w+)?\.(\d+)\.[0-9a-f]+\.tmp$/,
-	/^journal-(\d+)-[0-9a-f]+\.json\.tmp$/,
+	/^(?:journal|open)-(\d+)-[0-9a-f]+\.json\.tmp$/,
 ];
 const ownNamesInRoot: readonly RegExp[] = [
 	new RegExp(`^\\${stagePrefix}(\\d+)-(\\d+)-[0-9a-f]+$`),
 	new RegExp(`^\\${stagePrefix}(\\d+)-new-\\d+$`),
 ];
 
-export async function clearLeftovers(root: string, privateDir: string): Promise<void> {
+/** Absolute paths of what can go. */
+export async function findLeftovers(root: string, privateDir: string): Promise<string[]> {
 	const named = new Set((await readJournals(privateDir)).flatMap(({ journal }) => journal.stages));
 	const { host } = await thisProcess();
+	const found: string[] = [];
 	for (const [folder, patterns] of [
 		[privateDir, ownNames],
 		[join(privateDir, "all"), ownNames],
@@ -39,7 +41,13 @@ export async function clearLeftovers(root: string, privateDir: string): Promise<
 			if (pid === undefined || named.has(join(folder, name))) continue;
 			const processStart = start === undefined || start === "0" ? "" : start;
 			if (await isAlive({ pid: Number(pid), host, processStart })) continue;
-			await rm(join(folder, name), { recursive: true, force: true });
+			found.push(join(folder, name));
 		}
 	}
+	return found;
+}
+
+export async function clearLeftovers(root: string, privateDir: string): Promise<void> {
+	for (const path of await findLeftovers(root, privateDir))
+		await rm(path, { recursive: true, force: true });
 }

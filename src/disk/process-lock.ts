@@ -81,8 +81,19 @@ export async function acquireLock(
 /** Accepted race: two waiters may both find it stale, and the slower remove the faster one's new lock. The guarded
  * work stays correct without the lock (git's own index.lock, compare-and-swap on the ref); it would be done twice. */
 async function removeStale(file: string): Promise<void> {
+	if ((await lookAtLock(file))?.isStale === true) await rm(file, { force: true });
+}
+
+/** A lock that is there: whom it names, and whether that process is gone. */
+export interface LockState {
+	readonly holder: ProcessIdentity | undefined;
+	readonly isStale: boolean;
+}
+
+/** Absent when nobody holds the lock. */
+export async function lookAtLock(file: string): Promise<LockState | undefined> {
 	const text = await readFile(file, "utf8").catch(() => undefined);
-	if (text === undefined) return;
+	if (text === undefined) return undefined;
 	const holder = decodeIdentity(text);
 	const ageMs =
 		Date.now() -
@@ -90,12 +101,10 @@ async function removeStale(file: string): Promise<void> {
 			(s) => s.mtimeMs,
 			() => Date.now(),
 		));
-	if (holder !== undefined && (await isAlive(holder))) {
-		// Certain only where the process can be told from a later one with its number.
-		const isCertain = holder.host === hostname() && holder.processStart !== "";
-		if (isCertain || ageMs < foreignAgeMsMax) return;
-	}
-	await rm(file, { force: true });
+	if (holder === undefined || !(await isAlive(holder))) return { holder, isStale: true };
+	// Certain only where the process can be told from a later one with its number.
+	const isCertain = holder.host === hostname() && holder.processStart !== "";
+	return { holder, isStale: !isCertain && ageMs >= foreignAgeMsMax };
 }
 
 /** Absent for anything that is not an identity that this file wrote. */

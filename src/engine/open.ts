@@ -1,4 +1,6 @@
 /** How a rim gets an engine for a folder: `index.ts` wires it, nobody else knows which engine it is. */
+import type { Care } from "./care.ts";
+import type { Presence } from "./presence.ts";
 import type { Rewind } from "./rewind.ts";
 
 export interface OpenRequest {
@@ -16,6 +18,8 @@ export type Opened =
 	| {
 			readonly kind: "ready";
 			readonly rewind: Rewind;
+			readonly presence: Presence;
+			readonly care: Care;
 			/** Real path of the root. */
 			readonly root: string;
 			/** Whether the folder still belongs to what was opened; a `git init` or a removal can change that. */

@@ -2,9 +2,11 @@
 import { realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { type BytePath, bytePathFromText } from "../core/ids.ts";
+import { createPresence } from "../disk/presence.ts";
 import { createWorktree } from "../disk/worktree.ts";
 import type { OpenEngine } from "../engine/open.ts";
 import { createRewind } from "../engine/rewind.ts";
+import { createCare } from "./care.ts";
 import type { OwnPaths } from "./classify.ts";
 import type { OpenRequest } from "../engine/open.ts";
 import { discover, type Refusal, type Repository, stillIn } from "./repository.ts";
@@ -50,6 +52,8 @@ export const createGitEngine =
 		return {
 			kind: "ready",
 			rewind: createRewind(store, worktree, now),
+			presence: createPresence(privateDir),
+			care: createCare(repository, now),
 			root,
 			stillHere: () => stillIn(request.cwd, repository),
 		};

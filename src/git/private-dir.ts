@@ -6,6 +6,7 @@
  *   all/ tracked/      one git dir per scope: HEAD (the snapshot its index stands for), index, config, info/
  *   all/young          files whose second of change was not over when they were captured (see young.ts)
  *   capture.lock       who captures now
+ *   open-N.json        a session that a running Pi has open
  *   journal-N.json     a restore that is under way or was cut off
  *   stage-N            content ready to be renamed into place
  *

@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import type { Settings } from "../core/settings.ts";
 import type { OpenEngine, Opened } from "../engine/open.ts";
+import type { Owner } from "../engine/ports.ts";
 import type { Rewind } from "../engine/rewind.ts";
 
 export interface Engines {
@@ -18,6 +19,8 @@ export interface EnginesOptions {
 	/** As Pi names it: empty for an ephemeral session, and possibly relative to the process's folder. */
 	readonly sessionDir: string;
 	readonly settings: Settings;
+	/** Whose engine it is: whoever works on the session from outside is told that it is open. */
+	readonly owner: Owner;
 	onOpened(opened: Opened): void;
 }
 
@@ -27,6 +30,7 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 	let current: Opened | undefined;
 	let looking: Promise<Opened> | undefined;
 	let isClosed = false;
+	let leave: (() => Promise<void>) | undefined;
 
 	async function open(): Promise<Opened> {
 		const opened = await openEngine({
@@ -37,6 +41,9 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 			sessionFolders: sessionDir === "" ? [] : [resolve(sessionDir)],
 		});
 		options.onOpened(opened);
+		// Nobody depends on it but a command line that would otherwise write into an open session.
+		if (opened.kind === "ready")
+			leave = await opened.presence.announce(options.owner).catch(() => undefined);
 		return opened;
 	}
 
@@ -44,8 +51,15 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 	async function look(): Promise<Opened> {
 		if (current?.kind === "ready" && (await current.stillHere())) return current;
 		if (current?.kind === "unavailable" && !current.mayChange) return current;
-		if (current?.kind === "ready") await current.rewind.close();
+		if (current?.kind === "ready") await end(current);
 		return open();
+	}
+
+	async function end({ rewind }: Opened & { readonly kind: "ready" }): Promise<void> {
+		// Where the private dir is gone, so is what was said in it.
+		await leave?.().catch(() => undefined);
+		leave = undefined;
+		await rewind.close();
 	}
 
 	return {
@@ -61,8 +75,9 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 		async close() {
 			isClosed = true;
 			// Whoever asked for it was told of a failure to open.
-			await looking?.catch(() => undefined);
-			if (current?.kind === "ready") await current.rewind.close();
+			const last = await looking?.catch(() => undefined);
+			const open = last ?? current;
+			if (open?.kind === "ready") await end(open);
 		},
 	};
 }

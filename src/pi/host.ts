@@ -114,6 +114,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			agentDir,
 			sessionDir: ctx.sessionManager.getSessionDir(),
 			settings,
+			owner: session.owner,
 			onOpened: status.opened,
 		});
 		const ending = new AbortController();

@@ -47,30 +47,47 @@ export async function readSettingsLayers(places: SettingsPlaces): Promise<Settin
 }
 
 async function readLayer(file: string): Promise<FileRead> {
+	const read = await readObject(file);
+	if (typeof read === "string") return unusable(file, read);
+	if (read === undefined || !("rewind" in read)) return { kind: "nothing" };
+	return { kind: "layer", layer: { source: file, value: read["rewind"] } };
+}
+
+/** What one of Pi's own files says; nothing where it is not there or cannot be used, which Pi itself tells. */
+export async function readSettingsFile(file: string): Promise<Readonly<Record<string, unknown>>> {
+	const read = await readObject(file);
+	return read === undefined || typeof read === "string" ? {} : read;
+}
+
+/** The object in a file; absent where there is no file, the reason in words where it cannot be used. */
+async function readObject(
+	file: string,
+): Promise<Readonly<Record<string, unknown>> | string | undefined> {
 	let text: string;
 	try {
 		const info = await stat(file);
 		// Before opening: a FIFO would wait for a writer.
-		if (!info.isFile()) return unusable(file, "it is not a file");
-		if (info.size > settingsBytesMax) return unusable(file, "it is larger than 1 MiB");
+		if (!info.isFile()) return "it is not a file";
+		if (info.size > settingsBytesMax) return "it is larger than 1 MiB";
 		text = await readFile(file, "utf8");
 	} catch (error) {
 		const code = error instanceof Error && "code" in error ? error.code : undefined;
-		if (code === "ENOENT" || code === "ENOTDIR") return { kind: "nothing" };
-		return unusable(file, `it cannot be read (${String(code ?? error)})`);
+		// Absence is the answer for a file that is not there.
+		if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+		return `it cannot be read (${String(code ?? error)})`;
 	}
 	let settings: unknown;
 	try {
 		settings = JSON.parse(text.replace(/^\uFEFF/, ""));
 	} catch {
 		// The parser's message quotes the file; where it breaks is for an editor to say.
-		return unusable(file, "it is not JSON");
+		return "it is not JSON";
 	}
-	if (typeof settings !== "object" || settings === null || Array.isArray(settings))
-		return unusable(file, "it is not an object");
-	if (!("rewind" in settings)) return { kind: "nothing" };
-	return { kind: "layer", layer: { source: file, value: settings.rewind } };
+	return isObject(settings) ? settings : "it is not an object";
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+	typeof value === "object" && value !== null && !Array.isArray(value);
 
 const unusable = (file: string, why: string): FileRead => ({
 	kind: "issue",
