@@ -10,8 +10,10 @@ import { createHash } from "node:crypto";
 import {
 	type BigIntStats,
 	closeSync,
+	type Dirent,
 	lstatSync,
 	openSync,
+	readdirSync,
 	readlinkSync,
 	readSync,
 	constants,
@@ -51,6 +53,16 @@ export function blockingParent(root: string, path: BytePath): BytePath | undefin
 		if (lstatAt(root, parent)?.isDirectory() !== true) return parent;
 	}
 	return undefined;
+}
+
+/** What is in a folder; absent where we may not look. */
+export function entriesOf(root: string, folder: BytePath): Dirent<Buffer>[] | undefined {
+	try {
+		return readdirSync(absolutePath(root, folder), { withFileTypes: true, encoding: "buffer" });
+	} catch (error) {
+		if (errorCode(error) === "EACCES") return undefined;
+		throw error;
+	}
 }
 
 /** Whether a folder - a real one, not a link to one - is another repository's working tree. */

@@ -1,11 +1,10 @@
 /** Looks at what is on the disk at the paths of a plan. Follows no link, opens no file. [R5] */
-import { readdirSync } from "node:fs";
 import { type BytePath, bytePathOf, parentPaths } from "../core/ids.ts";
 import type { DiskFact } from "../core/plan.ts";
 import {
-	absolutePath,
 	blockingParent,
 	createBreather,
+	entriesOf,
 	errorCode,
 	holdsRepository,
 	lstatAt,
@@ -73,12 +72,11 @@ function inspectOne(
 function lookInside(root: string, folder: BytePath): { inside: BytePath[]; hasMore: boolean } {
 	const inside: BytePath[] = [];
 	let seen = 0;
+	let isClosed = false;
 	const walk = (at: BytePath): void => {
-		const entries = readdirSync(absolutePath(root, at), {
-			withFileTypes: true,
-			encoding: "buffer",
-		});
-		for (const entry of entries) {
+		const entries = entriesOf(root, at);
+		if (entries === undefined) isClosed = true;
+		for (const entry of entries ?? []) {
 			if (++seen > insideMax) return;
 			const path = bytePathOf(`${at}/${entry.name.toString("latin1")}`);
 			if (entry.isDirectory()) walk(path);
@@ -86,5 +84,5 @@ function lookInside(root: string, folder: BytePath): { inside: BytePath[]; hasMo
 		}
 	};
 	walk(folder);
-	return { inside, hasMore: seen > insideMax };
+	return { inside, hasMore: isClosed || seen > insideMax };
 }

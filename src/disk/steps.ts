@@ -15,7 +15,6 @@ import {
 	linkSync,
 	lstatSync,
 	mkdirSync,
-	readdirSync,
 	readlinkSync,
 	realpathSync,
 	renameSync,
@@ -40,6 +39,7 @@ import {
 	absolutePath,
 	blockingParent,
 	createBreather,
+	entriesOf,
 	errorCode,
 	isEntryAt,
 	lstatAt,
@@ -214,13 +214,26 @@ export function createSteps(
 		}
 	}
 
-	/** A folder that holds nothing but folders gives way to the file that was there; anything else in it stays, and so
-	 * does the folder. */
+	/** A folder that holds nothing but folders gives way to the file that was there; else all of it stays as it is. */
 	function clearFolders(path: BytePath): void {
 		if (lstatAt(root, path)?.isDirectory() !== true) return;
-		for (const entry of readdirSync(at(path), { withFileTypes: true, encoding: "buffer" }))
-			if (entry.isDirectory()) clearFolders(bytePathOf(`${path}/${entry.name.toString("latin1")}`));
-		if (!isCwd(path)) removeFolder(path);
+		// Each stands after the one that holds it.
+		for (const folder of foldersWithoutFiles(path)?.toReversed() ?? []) removeFolder(folder);
+	}
+
+	/** A folder and all folders below it; absent when one is the cwd, or has, or may have, anything else in it. */
+	function foldersWithoutFiles(folder: BytePath): BytePath[] | undefined {
+		const entries = isCwd(folder) ? undefined : entriesOf(root, folder);
+		if (entries === undefined) return undefined;
+		const found = [folder];
+		for (const entry of entries) {
+			const inside = entry.isDirectory()
+				? foldersWithoutFiles(bytePathOf(`${folder}/${entry.name.toString("latin1")}`))
+				: undefined;
+			if (inside === undefined) return undefined;
+			found.push(...inside);
+		}
+		return found;
 	}
 
 	/** Folders that the deletes emptied go too, unless a write is about to need them. */

@@ -6,8 +6,8 @@
  */
 import type { CoverageLists } from "../core/coverage.ts";
 import type { BytePath } from "../core/ids.ts";
-import { lstatAt } from "../disk/files.ts";
-import type { Classified } from "./classify.ts";
+import { absolutePath } from "../disk/files.ts";
+import { type Classified, safeLstat } from "./classify.ts";
 import type { StageResult } from "./stage-paths.ts";
 
 /** Files whose bits differ are all listed up to here; beyond it, only those that are stricter than usual. */
@@ -36,12 +36,12 @@ export function bitsNow(
 	return { umask, modes };
 }
 
-/** Permission bits of regular files as they are now; other paths are left out. */
+/** Permission bits of regular files as they are now; other paths, and those we may not look at, are left out. */
 export function readBits(root: string, paths: readonly BytePath[]): Map<BytePath, number> {
 	const bits = new Map<BytePath, number>();
 	for (const path of paths) {
-		const stats = lstatAt(root, path);
-		if (stats?.isFile() === true) bits.set(path, Number(stats.mode) & 0o777);
+		const stats = safeLstat(absolutePath(root, path));
+		if (typeof stats === "object" && stats.isFile()) bits.set(path, Number(stats.mode) & 0o777);
 	}
 	return bits;
 }

@@ -71,7 +71,7 @@ function remembered<T>(ask: (folder: BytePath) => T): (folder: BytePath) => T {
 }
 
 /** `absent` also where a parent is no folder; `denied` where a folder above cannot be searched. */
-function safeLstat(path: Buffer): BigIntStats | "absent" | "denied" {
+export function safeLstat(path: Buffer): BigIntStats | "absent" | "denied" {
 	try {
 		return lstatBig(path) ?? "absent";
 	} catch (error) {

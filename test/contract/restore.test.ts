@@ -23,7 +23,7 @@ import {
 	runChild,
 	skipped,
 } from "../support/engine.ts";
-import { createWorld, difference } from "../support/world.ts";
+import { createWorld, difference, type Picture, type World } from "../support/world.ts";
 
 const shapes: Readonly<Record<string, string>> = {
 	nothing: "true",
@@ -277,6 +277,26 @@ test("an empty folder where a file was does not keep that file from coming back"
 	expectSame(before, world.files());
 });
 
+test("a folder where a file was keeps all that is in it once a file, or the session's folder, is there [R5]", async () => {
+	await using world = createWorld({ files: { lib: "1\n", pkg: "1\n", "a.txt": "1\n" } });
+	const setup = await openEngine(world);
+	const first = await setup.capture();
+	world.shell("rm lib pkg; mkdir -p lib/a lib/b/deep lib/z pkg/a pkg/cwd pkg/z; echo 2 > a.txt");
+	await setup.rewind.close();
+	await using engine = await openEngine(world, { cwd: world.path("pkg/cwd") });
+	const others = (): Picture => world.files({ skip: (path) => path === "a.txt" });
+	let before = others();
+	const restored = await engine.restore(first, {
+		during() {
+			world.write("lib/b/new", "new\n");
+			before = others();
+		},
+	});
+	expect(skipped(restored.skips)).toEqual({ lib: "folder-in-the-way", pkg: "folder-in-the-way" });
+	expectSame(before, others());
+	expect(world.read("a.txt")).toBe("1\n");
+});
+
 test("emptying everything and back (B69): the empty target, and an undo from it", async () => {
 	await using setup = await openWorld();
 	const { world, engine } = setup;
@@ -390,6 +410,59 @@ test.runIf(isRoot)(
 		expect(code).toBe("permission-denied");
 		expect(message).toContain("dir");
 		expectSame(before, world.files({ inodes: true }));
+	},
+);
+
+const lockableFiles = { lib: "1\n", "a.txt": "1\n", "dir/b.txt": "1\n" };
+
+/** Of `nobody`: a file that became a folder of folders, and a folder that was not there. Gives the snapshot before. */
+async function lockable(world: World): Promise<string> {
+	world.shell(`chmod 755 ..; chown -R ${nobody}:${nobody} . ../home ../tmp`);
+	const [id = ""] = await runChild(world, ["coverage"], { uid: nobody });
+	world.shell("rm lib; mkdir -p lib/a lib/locked/in lib/z gone/locked; echo 2 > a.txt");
+	world.shell(`echo 2 > gone/x; echo 2 > gone/locked/x; chown -R ${nobody}:${nobody} .`);
+	await runChild(world, ["coverage"], { uid: nobody });
+	return id;
+}
+
+for (const when of ["before", "after"] as const)
+	test.runIf(isRoot)(
+		`a folder that may not be looked into ${when} the question is left, by name, and the rest goes back [R5] [R7]`,
+		async () => {
+			await using world = createWorld({ files: lockableFiles });
+			const id = await lockable(world);
+			const before = world.files({ skip: (path) => /^(a\.txt|gone)$/.test(path) });
+			if (when === "before") world.shell("chmod 000 lib/locked gone/locked");
+			const lock = when === "after" ? ["lock:lib/locked"] : [];
+			const skips = await runChild(world, ["restore", id, ...lock], { uid: nobody });
+			world.shell("chmod 755 lib/locked gone/locked || true");
+			expect(skips.toSorted()).toEqual([
+				"folder-in-the-way lib",
+				...(when === "before" ? ["not-covered gone/locked/x"] : []),
+			]);
+			expect([world.read("a.txt"), world.read("gone/x")]).toEqual(["1\n", undefined]);
+			expect(world.read("gone/locked/x")).toBe(when === "before" ? "2\n" : undefined);
+			expectSame(before, world.files({ skip: (path) => /^(a\.txt|gone)$/.test(path) }));
+			// Open again, all of it goes back.
+			expect(await runChild(world, ["restore", id], { uid: nobody })).toEqual([]);
+			expect([world.read("lib"), world.read("gone/locked/x")]).toEqual(["1\n", undefined]);
+		},
+	);
+
+test.runIf(isRoot)(
+	"captured files whose folder is closed between preview and perform take the whole restore back, by name [R9]",
+	async () => {
+		await using world = createWorld({ files: lockableFiles });
+		const id = await lockable(world);
+		const before = world.files({ inodes: true });
+		const [code, message] = await runChild(world, ["fails", id, "lock:gone/locked"], {
+			uid: nobody,
+		});
+		world.shell("chmod 755 gone/locked");
+		expect(code).toBe("restore-rolled-back");
+		expect(message).toMatch(/^Cannot delete gone\/locked\/x: permission denied; all files are as/);
+		expectSame(before, world.files({ inodes: true }));
+		expect(world.shell("ls .git/pi-rewind")).not.toMatch(/^(stage|journal)/m);
 	},
 );
 

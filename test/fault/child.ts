@@ -7,8 +7,8 @@
  *   child.ts <root> part <id> <fault> <path>       restores that path, with the content "part" in the target's stead
  *   child.ts <root> fails <id>                     restores; prints the code of the error and its message
  *
- * A fault is `kill:<n>` (dies before the n-th change to the disk), `kill-after:<n>`, or `broken:<n>` (from the n-th change
- * on, every change fails).
+ * A fault is `kill:<n>` (dies before the n-th change to the disk), `kill-after:<n>`, `broken:<n>` (from the n-th change
+ * on, every change fails), or `lock:<folder>:<folder>…` (once all is prepared, nobody may look into these).
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -44,7 +44,11 @@ const changes = [
 
 /** Counts the changes that the writer makes to the disk, and stops at one of them. */
 function plant(fault: string): void {
-	const [kind, number] = fault.split(":");
+	const [kind, number, ...more] = fault.split(":");
+	if (kind === "lock") {
+		for (const folder of [number, ...more]) fs.chmodSync(join(root, folder ?? ""), 0);
+		return;
+	}
 	let left = Number(number);
 	for (const name of changes) {
 		const real: unknown = Reflect.get(fs, name);
