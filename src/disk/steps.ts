@@ -111,7 +111,8 @@ export function createSteps(
 	{ formerPaths = [], asShown = false }: Pick<JournalDraft, "formerPaths" | "asShown">,
 ): StepsRun {
 	const { root } = options;
-	const back: (() => void)[] = [];
+	const reverses: { readonly path: BytePath; act(): void }[] = [];
+	const back = (path: BytePath, act: () => void): void => void reverses.push({ path, act });
 	const skips: Skip[] = [];
 	const done: Step[] = [];
 	const at = (path: BytePath): Buffer => absolutePath(root, path);
@@ -142,7 +143,7 @@ export function createSteps(
 
 	function deleteFile(path: BytePath): void {
 		take(at(path), stage.oldFile(path));
-		back.push(() => {
+		back(path, () => {
 			if (lstatAt(root, path) !== undefined) throw changedSince(path);
 			put(stage.oldFile(path), at(path));
 		});
@@ -151,7 +152,10 @@ export function createSteps(
 	function setExecutable(path: BytePath, to: TreeEntry): void {
 		const old = bitsAt(path);
 		chmodSync(at(path), withExecutable(old, to.mode === fileModes.executable));
-		back.push(() => chmodSync(at(path), old));
+		back(path, () => {
+			if (!holds(path, to)) throw changedSince(path);
+			chmodSync(at(path), old);
+		});
 	}
 
 	/** False when the place is taken by something that the capture does not hold. */
@@ -167,7 +171,7 @@ export function createSteps(
 		if (step.to.mode !== fileModes.link) prepareFile(step, stats);
 		if (stats === undefined) {
 			put(stage.newFile(path), at(path));
-			back.push(() => {
+			back(path, () => {
 				if (holds(path, step.to)) unlinkSync(at(path));
 				else if (lstatAt(root, path) !== undefined) throw changedSince(path);
 			});
@@ -175,7 +179,7 @@ export function createSteps(
 		}
 		keepOld(path);
 		put(stage.newFile(path), at(path));
-		back.push(() => {
+		back(path, () => {
 			if (!holds(path, step.to)) throw changedSince(path);
 			put(stage.oldFile(path), at(path));
 		});
@@ -208,9 +212,7 @@ export function createSteps(
 		for (const folder of parentPaths(path).toReversed()) {
 			if (lstatAt(root, folder) !== undefined) continue;
 			mkdirSync(at(folder));
-			back.push(() => {
-				if (lstatAt(root, folder) !== undefined) rmdirSync(at(folder));
-			});
+			back(folder, () => void removeIfEmpty(folder));
 		}
 	}
 
@@ -247,19 +249,27 @@ export function createSteps(
 
 	function removeFolder(folder: BytePath): void {
 		const bits = bitsAt(folder);
-		try {
-			rmdirSync(at(folder));
-		} catch (error) {
-			// Something is still in it, it is gone, or it is a mount point: then it is not ours to remove.
-			const code = errorCode(error);
-			if (code === "ENOTEMPTY" || code === "EEXIST" || code === "ENOENT" || code === "EBUSY")
-				return;
-			throw error;
-		}
-		back.push(() => {
-			if (lstatAt(root, folder) === undefined) mkdirSync(at(folder));
+		if (!removeIfEmpty(folder)) return;
+		back(folder, () => {
+			const stats = lstatAt(root, folder);
+			if (stats?.isDirectory() === true) return;
+			if (stats !== undefined) throw changedSince(folder);
+			mkdirSync(at(folder));
 			chmodSync(at(folder), bits);
 		});
+	}
+
+	/** False when something is still in it, it is gone, or it is a mount point: then it is not ours to remove. */
+	function removeIfEmpty(folder: BytePath): boolean {
+		try {
+			rmdirSync(at(folder));
+			return true;
+		} catch (error) {
+			const code = errorCode(error);
+			if (code === "ENOTEMPTY" || code === "EEXIST" || code === "ENOENT" || code === "EBUSY")
+				return false;
+			throw error;
+		}
 	}
 
 	function isCwd(folder: BytePath): boolean {
@@ -292,8 +302,12 @@ export function createSteps(
 		},
 		takeBack() {
 			const failures: unknown[] = [];
-			for (const act of back.toReversed()) {
+			for (const { path, act } of reverses.toReversed()) {
 				try {
+					// Somebody may have put a link above it since. [R5]
+					const blocker = blockingParent(root, path);
+					if (blocker !== undefined && lstatAt(root, blocker) !== undefined)
+						throw changedSince(path);
 					act();
 				} catch (error) {
 					// One path that cannot be taken back must not cost the others; all failures are thrown together.

@@ -5,6 +5,7 @@ import fs, { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { afterEach, expect, test } from "vitest";
 import { isRewindError } from "../../src/core/errors.ts";
+import { trustedObjectId } from "../../src/core/ids.ts";
 import {
 	type Engine,
 	expectSame,
@@ -15,7 +16,13 @@ import {
 	owner,
 	personState,
 } from "../support/engine.ts";
-import { createWorld, type World } from "../support/world.ts";
+import {
+	createWorld,
+	difference,
+	type Picture,
+	takePicture,
+	type World,
+} from "../support/world.ts";
 
 const changes = [
 	"renameSync",
@@ -28,6 +35,21 @@ const changes = [
 	"writeFileSync",
 ] as const;
 const real = new Map(changes.map((name): [string, unknown] => [name, Reflect.get(fs, name)]));
+
+/** The first change that ends at a path named `last` fails, and right before it somebody else does `meanwhile`. */
+function plantAt(last: string, meanwhile: () => void): void {
+	let fired = false;
+	for (const [name, original] of real) {
+		if (typeof original !== "function") throw new Error(name);
+		Reflect.set(fs, name, (...args: unknown[]): unknown => {
+			if (fired || !String(args[1]).endsWith(`/${last}`)) return Reflect.apply(original, fs, args);
+			fired = true;
+			meanwhile();
+			throw Object.assign(new Error(`EIO: planted in ${name}`), { code: "EIO" });
+		});
+	}
+	syncBuiltinESMExports();
+}
 
 /** The n-th change to the disk fails once with `code`. */
 function plant(n: number, code: string): { readonly fired: boolean } {
@@ -94,6 +116,123 @@ for (const [code, from] of [
 		expect(failures).toBeGreaterThan(6);
 		expectSame(state, personState(world));
 	});
+
+/** What somebody else does while a restore runs that is about to fail, and what is to be there afterwards. */
+const others: readonly {
+	readonly does: string;
+	readonly script: string;
+	/** Whether everything of ours could be taken back. */
+	readonly isWhole: boolean;
+	/** Differences to the files before, all of them somebody else's. */
+	readonly left: readonly RegExp[];
+}[] = [
+	{
+		does: "writes to a file that was restored",
+		script: "echo theirs > edit",
+		isWhole: false,
+		left: [/^changed edit: /],
+	},
+	{
+		does: "replaces a file that was restored",
+		script: "echo theirs > other; mv other edit",
+		isWhole: false,
+		left: [/^changed edit: /],
+	},
+	{
+		does: "makes a file where one was deleted",
+		script: "echo theirs > goes",
+		isWhole: false,
+		left: [/^changed goes: /],
+	},
+	{
+		does: "writes to a file that came back",
+		script: "echo theirs > back/f",
+		isWhole: false,
+		left: [/^added back\/: /, /^added back\/f: /],
+	},
+	{
+		does: "puts a file into a folder that came back",
+		script: "echo theirs > back/theirs",
+		isWhole: true,
+		left: [/^added back\/: /, /^added back\/theirs: /],
+	},
+	{
+		does: "removes a folder that came back",
+		script: "rm -r back",
+		isWhole: true,
+		left: [],
+	},
+	{
+		does: "puts a link where a bit was set",
+		script: "rm bit; ln -s ../outside/bit bit",
+		isWhole: false,
+		left: [/^changed bit: .* → link to \.\.\/outside\/bit$/],
+	},
+	{
+		does: "puts a link where a folder was emptied",
+		script: "ln -s ../outside emptied",
+		isWhole: false,
+		left: [/^removed emptied\/: /, /^removed emptied\/f: /, /^added emptied: link to /],
+	},
+	{
+		does: "puts a link where a folder with a restored file is",
+		script: "mv deep moved; ln -s ../outside deep",
+		isWhole: false,
+		left: [
+			/^removed deep\/: /,
+			/^removed deep\/f: /,
+			/^added deep: link to /,
+			/^added moved\/: /,
+			/^added moved\/f: /,
+		],
+	},
+];
+
+test("a roll back goes past what somebody else does meanwhile: theirs stays, all else is as before [R4] [R5]", async () => {
+	await using setup = await openWorld({ files: {} });
+	const { world, engine } = setup;
+	world.shell(
+		"mkdir ../outside; echo 1 > ../outside/f; echo 1 > ../outside/bit; chmod 700 ../outside",
+	);
+	const outside = (): Picture =>
+		takePicture(world.at, { skip: (path) => !path.startsWith("outside") });
+	const outsideBefore = outside();
+	world.shell(
+		"echo 1 > edit; echo 1 > bit; mkdir back deep z; echo 1 > back/f; echo 1 > deep/f; echo 1 > z/last",
+	);
+	const target = await engine.capture();
+	const state = personState(world);
+	for (const { does, script, isWhole, left } of others) {
+		world.shell(
+			"rm -rf *; echo 2 > edit; echo 1 > bit; chmod +x bit; mkdir z deep emptied; echo 2 > goes; echo 2 > deep/f; echo 2 > emptied/f; echo 2 > z/last",
+		);
+		const before = world.files();
+		const prepared = await engine.rewind.prepare(await engine.rewind.preview({ target, owner }));
+		plantAt("last", () => void world.shell(script));
+		const outcome = await engine.rewind.perform(prepared, owner).catch((error: unknown) => error);
+		unplant();
+		if (!isRewindError(outcome)) throw new Error(`${does}: ${String(outcome)}`);
+		expect([does, outcome.code]).toEqual([
+			does,
+			isWhole ? "restore-rolled-back" : "restore-interrupted",
+		]);
+		expect(outcome.message).toContain("Cannot write z/last");
+		const lines = difference(before, world.files());
+		expect([does, ...lines]).toEqual([does, ...left.map((each) => expect.stringMatching(each))]);
+		expectSame(outsideBefore, outside());
+		const journal = world.shell("cat .git/pi-rewind/journal-* || true; rm -f .git/pi-rewind/j*");
+		expect([does, journal === ""]).toEqual([does, isWhole]);
+		if (does !== others[0]?.does) continue;
+		// What was there is in the snapshot that the journal names; what they wrote is captured before it goes.
+		const theirs = world.files();
+		const undo = await engine.resolve(trustedObjectId(JSON.parse(journal).undo));
+		const restored = await engine.restore(undo);
+		expectSame(before, world.files());
+		await engine.undo(restored);
+		expectSame(theirs, world.files());
+	}
+	expectSame(state, personState(world));
+});
 
 /** A world on a small file system of its own. */
 async function onTmpfs(
