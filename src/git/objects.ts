@@ -18,7 +18,10 @@ export interface GitObject {
 }
 
 export interface ObjectReader {
-	/** Absent when the repository has no such object. Throws `object-missing` when it is there but damaged. */
+	/**
+	 * Absent when the repository has no such object. Throws `object-missing` when it is there but damaged, `git-timeout`
+	 * when git does not answer, `git-failed` when it ends before it does.
+	 */
 	read(id: ObjectId): Promise<GitObject | undefined>;
 	close(): void;
 }
@@ -36,7 +39,7 @@ export const emptyTree = (format: ObjectFormat): ObjectId =>
 export const zeroId = (format: ObjectFormat): string => "0".repeat(format === "sha1" ? 40 : 64);
 
 /** A disk that does not answer for this long does not answer. */
-const readMs = 120_000;
+const readMsDefault = 120_000;
 
 interface Waiting {
 	readonly id: ObjectId;
@@ -44,11 +47,12 @@ interface Waiting {
 	reject(error: unknown): void;
 }
 
-/** The process starts at the first read and does not keep this one alive. */
+/** The process starts at the first read and does not keep this one alive. It has `readMs` for each answer. */
 export function createObjectReader(
 	format: ObjectFormat,
 	cwd: string,
 	env: NodeJS.ProcessEnv,
+	readMs = readMsDefault,
 ): ObjectReader {
 	let child: ChildProcess | undefined;
 	const queue: Waiting[] = [];
@@ -65,18 +69,27 @@ export function createObjectReader(
 			stdio: ["pipe", "pipe", "ignore"],
 		});
 		started.stdin?.on("error", () => undefined); // "close" tells everyone who waits
-		started.stdout?.on("data", receive);
+		started.stdout?.on("data", (chunk: Buffer) => {
+			if (child === started) receive(chunk);
+		});
 		const gone = (): void => {
 			if (child !== started) return;
 			child = undefined;
-			chunks = [];
-			held = wanted = 0;
-			for (const waiting of queue.splice(0))
-				waiting.reject(new RewindError("git-failed", "git cat-file ended before it answered"));
+			giveUp(new RewindError("git-failed", "git cat-file ended before it answered"));
 		};
 		started.once("error", gone);
 		started.once("close", gone);
 		return started;
+	}
+
+	/** Ends the process, and with `error` every read that waits; the next one starts a new process. */
+	function giveUp(error: RewindError): void {
+		const running = child;
+		child = undefined;
+		chunks = [];
+		held = wanted = 0;
+		if (running !== undefined) killGroup(running);
+		for (const waiting of queue.splice(0)) waiting.reject(error);
 	}
 
 	/** Only while somebody waits for an answer does the process keep this one alive. */
@@ -142,8 +155,7 @@ export function createObjectReader(
 	return {
 		read(id) {
 			return new Promise((resolve, reject) => {
-				// Whoever waits is told by "close".
-				const timer = setTimeout(() => child !== undefined && killGroup(child), readMs).unref();
+				const timer = setTimeout(() => giveUp(notInTime()), readMs).unref();
 				queue.push({
 					id,
 					resolve(object) {
@@ -161,14 +173,15 @@ export function createObjectReader(
 			});
 		},
 		close() {
-			const running = child;
-			child = undefined;
-			if (running !== undefined) killGroup(running);
-			for (const waiting of queue.splice(0))
-				waiting.reject(new RewindError("aborted", "Reading objects was cancelled"));
+			giveUp(new RewindError("aborted", "Reading objects was cancelled"));
 		},
 	};
 }
+
+const notInTime = (): RewindError =>
+	new RewindError("git-timeout", "git cat-file did not answer in time", {
+		hint: "The file system may be slow or not answering",
+	});
 
 /** Who our commits say they are by: nobody's identity is needed. */
 const identity = "pi-rewind <pi-rewind@localhost>";

@@ -3,6 +3,9 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { isRewindError } from "../../src/core/errors.ts";
+import { privateEnv } from "../../src/git/run.ts";
+import { createObjectReader, hashObject } from "../../src/git/objects.ts";
+import { until } from "../support/pi.ts";
 import { expectSame, openAt, openEngine, openWorld, owner } from "../support/engine.ts";
 
 const path = process.env["PATH"] ?? "";
@@ -59,3 +62,45 @@ test("a git that cannot write objects fails the capture, and no promise is left 
 	await using again = await openEngine(world);
 	expect(again.names(await again.capture())).toContain("a.txt");
 });
+
+for (const [how, says] of [
+	["says nothing", ""],
+	["stops in the middle of an answer", "echo '0 blob 100'; echo 'half of it';"],
+] as const)
+	test(`a git that ${how} is given up after its time, and the next read is answered by another [R12]`, async () => {
+		await using setup = await openWorld({ files: { a: "1\n" } });
+		const { world } = setup;
+		const bin = join(world.at, "hanging-bin");
+		mkdirSync(bin);
+		const hung = join(world.at, "hung");
+		writeFileSync(
+			join(bin, "git"),
+			`#!/bin/sh\nif test ! -e ${hung}; then echo $$ > ${hung}; ${says} sleep 600; fi\nPATH='${path}' exec git "$@"\n`,
+			{ mode: 0o755 },
+		);
+		const env = privateEnv(
+			{ gitDir: world.path(".git"), workTree: world.root, objects: world.path(".git/objects") },
+			{ ...world.env, PATH: `${bin}:${path}` },
+		);
+		const reader = createObjectReader("sha1", world.root, env, 1_000);
+		const content = Buffer.from("1\n");
+		const id = hashObject("sha1", "blob", content);
+		const outcomes = await Promise.allSettled([reader.read(id), reader.read(id)]);
+		const late = { status: "rejected", reason: { code: "git-timeout" } };
+		expect(outcomes).toMatchObject([late, late]);
+		expect(await reader.read(id)).toEqual({ type: "blob", content });
+		const pid = Number(world.shell(`cat ${hung}`));
+		await until(() => isGone(pid), "the end of the git that hung", 10_000);
+		reader.close();
+	});
+
+/** Of the whole process group: what the process started is gone too. */
+function isGone(group: number): boolean {
+	try {
+		process.kill(-group, 0);
+		return false;
+	} catch {
+		// No such process: that is what is waited for.
+		return true;
+	}
+}
