@@ -39,7 +39,8 @@ export async function readJournals(privateDir: string): Promise<Interrupted[]> {
 	for (const name of names.filter((each) => /^journal-[\w-]+\.json$/.test(each)).toSorted()) {
 		const file = join(privateDir, name);
 		const journal = decodeJournal(await readFile(file, "utf8").catch(() => ""));
-		if (journal !== undefined) found.push({ file, journal });
+		if (journal !== undefined)
+			found.push({ file, journal, isForeign: journal.host !== hostname() });
 	}
 	return found;
 }
@@ -50,13 +51,21 @@ export async function readJournals(privateDir: string): Promise<Interrupted[]> {
  */
 export async function readInterrupted(privateDir: string, now: number): Promise<Interrupted[]> {
 	const found: Interrupted[] = [];
-	for (const each of await readJournals(privateDir)) {
-		const { journal } = each;
-		const isCertain = journal.host === hostname() && journal.processStart !== "";
-		const isOld = !isCertain && now - journal.startedAt > foreignAgeMsMax;
-		if (isOld || !(await isAlive(journal))) found.push(each);
-	}
+	for (const each of await readJournals(privateDir))
+		if (isOld(each, now) || !(await isAlive(each.journal))) found.push(each);
 	return found;
+}
+
+/** Journals of other hosts that are too young to be taken for gone. */
+export async function readElsewhere(privateDir: string, now: number): Promise<Interrupted[]> {
+	const all = await readJournals(privateDir);
+	return all.filter((each) => each.isForeign && !isOld(each, now));
+}
+
+/** Where nobody can say whether the process lives. A time in the future is of another clock: it says nothing. */
+function isOld({ journal, isForeign }: Interrupted, now: number): boolean {
+	if (!isForeign && journal.processStart !== "") return false;
+	return Math.abs(now - journal.startedAt) > foreignAgeMsMax;
 }
 
 export const removeJournal = (file: string): Promise<void> => rm(file, { force: true });

@@ -1,14 +1,15 @@
 /**
  * Removes what processes that are gone left in the private dir: stages, scratch folders, copies, temporary files.
  *
- * Every such name holds the number of its process. What a journal names stays. [R9]
+ * Every such name holds the number of its process, but not its host: what is young may be of a process on another one
+ * (a container in the same folder), and stays. What a journal names stays, too. [R9]
  *
  * Limit: a stage on a device mounted deeper in the working tree is found only through its journal.
  */
-import { readdir, rm } from "node:fs/promises";
+import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { readJournals } from "./journal.ts";
-import { isAlive, thisProcess } from "./process-lock.ts";
+import { foreignAgeMsMax, isAlive, thisProcess } from "./process-lock.ts";
 import { stagePrefix } from "./stage.ts";
 
 /** The number, and for a stage the start time, of the process that made it. */
@@ -25,8 +26,12 @@ const ownNamesInRoot: readonly RegExp[] = [
 	new RegExp(`^\\${stagePrefix}(\\d+)-new-\\d+$`),
 ];
 
-/** Absolute paths of what can go. */
-export async function findLeftovers(root: string, privateDir: string): Promise<string[]> {
+/** Absolute paths of what can go; `now` in milliseconds since the epoch. */
+export async function findLeftovers(
+	root: string,
+	privateDir: string,
+	now: number,
+): Promise<string[]> {
 	const named = new Set((await readJournals(privateDir)).flatMap(({ journal }) => journal.stages));
 	const { host } = await thisProcess();
 	const found: string[] = [];
@@ -41,13 +46,15 @@ export async function findLeftovers(root: string, privateDir: string): Promise<s
 			if (pid === undefined || named.has(join(folder, name))) continue;
 			const processStart = start === undefined || start === "0" ? "" : start;
 			if (await isAlive({ pid: Number(pid), host, processStart })) continue;
+			const changed = await lstat(join(folder, name)).catch(() => undefined);
+			if (changed === undefined || now - changed.mtimeMs < foreignAgeMsMax) continue;
 			found.push(join(folder, name));
 		}
 	}
 	return found;
 }
 
-export async function clearLeftovers(root: string, privateDir: string): Promise<void> {
-	for (const path of await findLeftovers(root, privateDir))
+export async function clearLeftovers(root: string, privateDir: string, now: number): Promise<void> {
+	for (const path of await findLeftovers(root, privateDir, now))
 		await rm(path, { recursive: true, force: true });
 }

@@ -13,7 +13,7 @@ import type { Step } from "../core/plan.ts";
 import type { JournalDraft, Performed, Stage, Worktree } from "../engine/ports.ts";
 import { asRewindError } from "./failures.ts";
 import { inspectPaths } from "./inspect.ts";
-import { readInterrupted, removeJournal, writeJournal } from "./journal.ts";
+import { readElsewhere, readInterrupted, removeJournal, writeJournal } from "./journal.ts";
 import { clearLeftovers } from "./leftovers.ts";
 import { type DiskStage, isStageFolder, makeStage } from "./stage.ts";
 import { createSteps, type StepsOptions, type StepsRun } from "./steps.ts";
@@ -72,13 +72,14 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 		},
 		perform,
 		interrupted: () => readInterrupted(privateDir, options.now()),
+		elsewhere: () => readElsewhere(privateDir, options.now()),
 		async forget({ file, journal }) {
 			for (const folder of journal.stages)
 				if (isStageFolder(root, privateDir, folder))
 					await rm(folder, { recursive: true, force: true });
 			await removeJournal(file);
 		},
-		clearLeftovers: () => clearLeftovers(root, privateDir),
+		clearLeftovers: () => clearLeftovers(root, privateDir, options.now()),
 	};
 }
 

@@ -126,6 +126,8 @@ export type JournalDraft = Pick<
 export interface Interrupted {
 	readonly file: string;
 	readonly journal: Journal;
+	/** Begun on another host, which cannot be asked whether it is still at it. */
+	readonly isForeign: boolean;
 }
 
 export interface Worktree {
@@ -140,9 +142,11 @@ export interface Worktree {
 	perform(stage: Stage, steps: readonly Step[], journal: JournalDraft): Promise<Performed>;
 	/** Journals of processes that are gone. */
 	interrupted(): Promise<Interrupted[]>;
+	/** Journals of other hosts, which may still be at it. */
+	elsewhere(): Promise<Interrupted[]>;
 	/** Forgets a journal, and its stage. */
 	forget(interrupted: Interrupted): Promise<void>;
-	/** Removes what processes that are gone left behind. */
+	/** Removes what processes that are gone left behind, some minutes later. */
 	clearLeftovers(): Promise<void>;
 }
 

@@ -100,6 +100,8 @@ export interface Rewind {
 	/** Every path that differs between two snapshots. */
 	changedBetween(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
 	interrupted(): Promise<Interrupted[]>;
+	/** Restores begun on other hosts, which may still be at it. */
+	elsewhere(): Promise<Interrupted[]>;
 	recover(interrupted: Interrupted, how: Recovery, owner: Owner): Promise<Restored>;
 	forget(interrupted: Interrupted): Promise<void>;
 	/** Removes what processes that are gone left behind. */
@@ -214,6 +216,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 		discard: ({ stage }) => stage.discard(),
 		changedBetween: store.changes,
 		interrupted: worktree.interrupted,
+		elsewhere: worktree.elsewhere,
 		async recover(interrupted, how, owner) {
 			const { journal } = interrupted;
 			const target = await store.resolve(how === "finish" ? journal.target : journal.undo);

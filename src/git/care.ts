@@ -120,7 +120,7 @@ export function createCare(repository: Repository, now: () => number): Care {
 		return [
 			...(await captureLocks()),
 			...(await refLock()),
-			...(await findLeftovers(root, privateDir)).map((file): Remnant => ({
+			...(await findLeftovers(root, privateDir, now())).map((file): Remnant => ({
 				kind: "leftover",
 				file,
 				isStale: true,
@@ -174,7 +174,7 @@ export function createCare(repository: Repository, now: () => number): Care {
 		incomplete,
 		remnants,
 		async clear() {
-			await clearLeftovers(root, privateDir);
+			await clearLeftovers(root, privateDir, now());
 			for (const { kind, file, isStale } of [...(await captureLocks()), ...(await refLock())])
 				if (kind === "lock" && isStale) await rm(file, { force: true });
 		},

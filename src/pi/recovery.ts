@@ -4,9 +4,9 @@
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { describeOutcome } from "../core/choices.ts";
 import { describeError } from "../core/errors.ts";
-import { shortId } from "../core/ids.ts";
+import { bytePathFromText, displayPath, shortId } from "../core/ids.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
-import type { Interrupted } from "../engine/ports.ts";
+import type { Interrupted, Journal } from "../engine/ports.ts";
 import type { Recovery, Rewind } from "../engine/rewind.ts";
 import type { Notify } from "./notices.ts";
 import type { Recorder } from "./recorder.ts";
@@ -35,6 +35,7 @@ export async function offerRecovery(
 	notify: Notify,
 ): Promise<void> {
 	const { engine, signal } = deps;
+	for (const begun of await engine.elsewhere()) notify(ctx, describeElsewhere(begun), "warning");
 	for (const interrupted of await engine.interrupted()) {
 		const said = describeInterrupted(interrupted);
 		if (!ctx.hasUI) {
@@ -61,10 +62,23 @@ export async function offerRecovery(
 	}
 }
 
-function describeInterrupted({ journal }: Interrupted): string {
-	const files = journal.paths.length === 1 ? "1 file" : `${journal.paths.length} files`;
-	return `A restore of ${files} to snapshot ${shortId(journal.target)} was interrupted: some of them may be restored and some not.`;
+function describeElsewhere({ journal }: Interrupted): string {
+	return `A restore of ${countFiles(journal)}, begun on another machine (${nameOf(journal)}), may be under way here: it is left alone. If that machine is gone, start Pi again in 10 minutes`;
 }
+
+function describeInterrupted({ journal, isForeign }: Interrupted): string {
+	const where = isForeign ? `, begun on another machine (${nameOf(journal)}),` : "";
+	return `A restore of ${countFiles(journal)} to snapshot ${shortId(journal.target)}${where} was interrupted: some of them may be restored and some not.`;
+}
+
+const countFiles = ({ paths }: Journal): string =>
+	paths.length === 1 ? "1 file" : `${paths.length} files`;
+
+const hostLengthMax = 60;
+
+/** A journal is a file that anyone may have written: its words are drawn like a file's name. */
+const nameOf = ({ host }: Journal): string =>
+	displayPath(bytePathFromText(host)).slice(0, hostLengthMax);
 
 async function recover(
 	{ engine, session, recorder }: RecoveryDeps,

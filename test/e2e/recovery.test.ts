@@ -4,7 +4,7 @@
  * The cut is made by hand: a journal as src/disk/journal.ts writes it, of a process that is gone, and half of the files.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -22,6 +22,12 @@ interface Cut {
 	readonly answer: string;
 	readonly first: string;
 	readonly journal: string;
+}
+
+/** Makes the journal one of another machine. */
+function moveElsewhere({ journal }: Cut, host: string, startedAt: number): void {
+	const written: Record<string, unknown> = JSON.parse(readFileSync(journal, "utf8"));
+	writeFileSync(journal, JSON.stringify({ ...written, host, startedAt }));
 }
 
 /** A session of one prompt whose restore to the beginning stopped after the first of three files. */
@@ -130,6 +136,31 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		);
 		expect(difference(cut.half, world.files())).toEqual([]);
 		expect(existsSync(cut.journal)).toBe(true);
+	});
+
+	test("begun on another machine, it is left alone and told; when it is old, it is named with its machine", async () => {
+		await using world = createWorld();
+		const cut = await cutRestore(world, version);
+		moveElsewhere(cut, "build\u001b[2J-1", Date.now());
+		const pi = await world.rpc({ version, args: ["-c"] });
+		await pi.prompt("meanwhile", "work goes on");
+		expect(pi.notifications).toEqual([
+			{
+				type: "warning",
+				message:
+					"A restore of 3 files, begun on another machine (build\\x1b[2J-1), may be under way here: it is left alone. If that machine is gone, start Pi again in 10 minutes",
+			},
+		]);
+		expect(pi.dialogs).toEqual([]);
+		expect(difference(cut.half, world.files())).toEqual([]);
+		await pi.stop();
+		moveElsewhere(cut, "build-1", Date.now() - 11 * 60_000);
+		const again = await world.rpc({ version, args: ["-c"], choose: [/^Roll back/] });
+		await gone(cut);
+		expect(again.dialogs[0]?.title).toMatch(
+			/^A restore of 3 files to snapshot [0-9a-f]+, begun on another machine \(build-1\), was interrupted: /,
+		);
+		expect(difference(cut.end, world.files())).toEqual([]);
 	});
 
 	test("work may begin while the question stands, and the answer still counts", async () => {

@@ -121,7 +121,43 @@ test("clearing stages leaves those of an interrupted restore, and takes those of
 	);
 	await engine.rewind.forget(interrupted);
 	await engine.rewind.clearLeftovers();
+	// It may be of a process on another host, until it is old.
+	expect(world.shell("ls .git/pi-rewind/stage-1-99-abcdef01")).toBe("new-0\n");
+	world.shell("touch -d '11 minutes ago' .git/pi-rewind/stage-1-99-abcdef01");
+	await engine.rewind.clearLeftovers();
 	expect(world.shell("ls .git/pi-rewind").includes("stage-")).toBe(false);
+});
+
+test("a restore begun on another host is left alone while it may be under way, and can be ended later [R9]", async () => {
+	await using made = await scene();
+	const { world, engine, old } = made;
+	await crash(made, "kill:5");
+	enter(world.env);
+	const half = world.files();
+	const [journal = "", ...more] = world.shell("ls .git/pi-rewind/journal-*").split("\n");
+	expect(more).toEqual([""]);
+	const written: Record<string, unknown> = JSON.parse(world.read(journal) ?? "");
+	const rewrite = (startedAt: number): void =>
+		world.write(journal, JSON.stringify({ ...written, host: "elsewhere", startedAt }));
+	rewrite(Date.now());
+	world.shell("touch -d '11 minutes ago' .git/pi-rewind/stage-*");
+	await engine.rewind.clearLeftovers();
+	expect(await engine.rewind.interrupted()).toEqual([]);
+	const [running] = await engine.rewind.elsewhere();
+	expect(running).toMatchObject({ isForeign: true, journal: { host: "elsewhere" } });
+	expect(running?.journal.stages.map((stage) => world.shell(`ls ${stage}`))).not.toEqual([""]);
+	expectSame(half, world.files());
+	for (const startedAt of [Date.now() - 11 * 60_000, Date.now() + 11 * 60_000]) {
+		rewrite(startedAt);
+		expect(await engine.rewind.elsewhere()).toEqual([]);
+		expect(await engine.rewind.interrupted()).toHaveLength(1);
+	}
+	const [interrupted] = await engine.rewind.interrupted();
+	if (interrupted === undefined) throw new Error("not named");
+	expect(interrupted.isForeign).toBe(true);
+	await (await engine.rewind.recover(interrupted, "roll-back", owner)).complete();
+	expectSame(old, world.files());
+	expect(world.shell("ls .git/pi-rewind")).not.toMatch(/^(stage|journal)/m);
 });
 
 test("a hostile journal neither removes folders nor restores what is not a snapshot [R13]", async () => {

@@ -117,6 +117,26 @@ test("a stale capture lock, index lock and ref lock are taken over (B14)", async
 	await engine.resolve(snapshot.id);
 });
 
+test("a lock of another host is waited for, then done without; once it is old, it is taken over", async () => {
+	await using world = createWorld();
+	await using engine = await openEngine(world);
+	await engine.capture();
+	const lock = ".git/pi-rewind/capture.lock";
+	// A number that no process has here.
+	const held = JSON.stringify({ pid: 1_999_999, host: "elsewhere", processStart: "1" });
+	world.write(lock, held);
+	world.write("a.txt", "changed\n");
+	const snapshot = await engine.capture();
+	expect(blobText(world, snapshot, "a.txt")).toBe("changed\n");
+	expect(world.read(lock)).toBe(held);
+	await engine.resolve(snapshot.id);
+	world.shell(`touch -d '11 minutes ago' ${lock}`);
+	world.write("a.txt", "again\n");
+	expect(blobText(world, await engine.capture(), "a.txt")).toBe("again\n");
+	expect(world.read(lock)).toBe(undefined);
+	expectSound(world);
+});
+
 test("a lock held by a living process is waited for, then done without, and nothing is lost", async () => {
 	await using world = createWorld();
 	const first = await openEngine(world);
