@@ -4,9 +4,17 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { piVersions, step } from "../support/pi.ts";
+import { piVersions, step, until } from "../support/pi.ts";
 import { createWorld, difference } from "../support/world.ts";
-import { dialogAt, plainOptions, restoredAt, restoreTo, sessionLines, words } from "./scenes.ts";
+import {
+	dialogAt,
+	failingDisk,
+	plainOptions,
+	restoredAt,
+	restoreTo,
+	sessionLines,
+	words,
+} from "./scenes.ts";
 
 describe.each(piVersions)("on Pi %s", (version) => {
 	test("restores all, into a child that has its parent's points and undo, at any depth", async () => {
@@ -198,6 +206,43 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		// The clone that follows does nothing of what was chosen for the refused fork.
 		await pi.clone();
 		expect(difference(before, world.files({ inodes: true, mtimes: true }))).toEqual([]);
+	});
+
+	test("a restore that fails on the way into the child is told there, and the files are as they were [R9] [R12]", async () => {
+		await using world = createWorld();
+		const disk = failingDisk(world);
+		const pi = await world.rpc({ version, env: disk.env });
+		await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+		await pi.prompt("second", step.bash("rm dir/b.txt; echo 2 > a.txt; echo n > new"), "two");
+		const [two, inodes] = [world.files(), world.files({ inodes: true })];
+		const [parent, second] = [await pi.sessionFile(), await pi.user(1)];
+		const moved = await pi.fork(second, {
+			choose({ options }) {
+				disk.fail("once:5");
+				return options.find((option) => words.forkAll.test(option)) ?? "none";
+			},
+		});
+		expect(moved).toMatchObject({ cancelled: false });
+		await until(() => pi.notifications.length > 0, "a notice", 20_000);
+		expect(pi.notifications).toEqual([
+			{
+				type: "error",
+				message: "Forked. Cannot write dir/b.txt: EIO; all files are as they were before",
+			},
+		]);
+		expect(difference(inodes, world.files({ inodes: true }))).toEqual([]);
+		expect(await pi.sessionFile()).not.toBe(parent);
+		expect((await pi.conversation()).at(-1)).toBe("assistant: one");
+		expect(world.shell("ls .git/pi-rewind")).not.toMatch(/^(stage|journal)/m);
+		disk.mend();
+		// Nobody says that there was a restore; the child works like any other.
+		for (const file of [parent, await pi.sessionFile()])
+			expect(
+				sessionLines(file).filter((line) => JSON.stringify(line).includes("restored")),
+			).toEqual([]);
+		await pi.prompt("third", step.write("a.txt", "a3\n"), "three");
+		expect(await restoredAt(world, pi, await pi.user(1), two)).toEqual([]);
+		expect([pi.errors, pi.stderr()]).toEqual([[], ""]);
 	});
 
 	test("Pi's own --fork FILE has the points of the file, for a session that never ran here", async () => {

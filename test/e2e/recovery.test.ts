@@ -8,12 +8,12 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { piVersions, step, until, type PiVersion } from "../support/pi.ts";
+import { newestPi, piVersions, step, until, type PiVersion } from "../support/pi.ts";
 import { runPi } from "../support/print.ts";
 import type { RpcPi } from "../support/rpc.ts";
 import { leaveOpen } from "../support/rpc.ts";
 import { createWorld, difference, type Picture, type World } from "../support/world.ts";
-import { snapshotOf, words } from "./scenes.ts";
+import { failingDisk, snapshotOf, words } from "./scenes.ts";
 
 interface Cut {
 	readonly start: Picture;
@@ -117,6 +117,53 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.tree(cut.answer, { choose: words.undo });
 		expect(difference(cut.half, world.files())).toEqual([]);
 		expect([pi.errors, pi.stderr()]).toEqual([[], ""]);
+	});
+
+	// One way out on each version: both versions have both.
+	const [how, choice] =
+		version === newestPi
+			? (["finished", /^Finish/] as const)
+			: (["rolled back", /^Roll back/] as const);
+	test(`a restore whose roll back failed too is said, keeps what it needs, and is ${how} at the next start`, async () => {
+		await using world = createWorld();
+		const disk = failingDisk(world);
+		const pi = await world.rpc({ version, env: disk.env });
+		const start = world.files();
+		await pi.prompt("first", step.bash("echo 1 > a.txt; rm dir/b.txt; echo n > new"), "one");
+		const end = world.files();
+		// The file that came is gone by then, the other is restored, the third cannot come back.
+		await pi.tree(await pi.user(0), {
+			choose: (dialog) => {
+				disk.fail("from:5");
+				return dialog.options.find((option) => words.restore.test(option)) ?? "none";
+			},
+		});
+		await until(() => pi.notifications.length > 0, "a notice", 20_000);
+		expect(pi.notifications).toEqual([
+			{
+				type: "error",
+				message:
+					"The conversation moved. Cannot write dir/b.txt: EIO, and rolling back failed too · Some files are restored and some are not; start Pi again to finish or roll back",
+			},
+		]);
+		expect([world.read("new"), world.read("a.txt"), world.read("dir/b.txt")]).toEqual([
+			undefined,
+			"a0\n",
+			undefined,
+		]);
+		disk.mend();
+		await pi.stop();
+		const kept = (): string => world.shell("cat .git/pi-rewind/stage-*/old-* || true");
+		expect(kept()).toBe("n\n1\n");
+
+		const again = await world.rpc({ version, args: ["-c"], choose: [choice] });
+		await until(() => again.notifications.length > 0, "a notice", 20_000);
+		expect(again.notifications).toMatchObject([
+			{ type: "info", message: expect.stringMatching(/^Interrupted restore ended: /) },
+		]);
+		expect(difference(how === "finished" ? start : end, world.files())).toEqual([]);
+		expect(world.shell("ls .git/pi-rewind")).not.toMatch(/^(stage|journal)/m);
+		expect([pi.errors, again.errors, pi.stderr(), again.stderr()]).toEqual([[], [], "", ""]);
 	});
 
 	test("headless, it is said on stderr and nothing is rolled back", async () => {

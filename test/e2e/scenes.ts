@@ -3,10 +3,11 @@
  *
  * Knows the words of the extension's dialogs, once.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { until } from "../support/pi.ts";
+import { type Environment, until } from "../support/pi.ts";
 import type { Dialog, Entry, Moved, RpcPi } from "../support/rpc.ts";
 import { escape } from "../support/rpc.ts";
 import type { Picture, World } from "../support/world.ts";
@@ -22,6 +23,23 @@ export const words = {
 	forkCode: /^Code only \(restore files, keep conversation\) \(/,
 	forkCancel: "Cancel",
 } as const;
+
+/** A disk below the world's folder that fails when it is told to, and the environment for a Pi that sees it. */
+export function failingDisk(world: World): {
+	readonly env: Environment;
+	/** From now on counts the changes to the disk: the n-th fails, or all from there on. */
+	fail(how: `once:${number}` | `from:${number}`): void;
+	/** It is whole again. */
+	mend(): void;
+} {
+	const trigger = join(world.at, "failing-disk");
+	const preload = fileURLToPath(new URL("../support/failing-disk.ts", import.meta.url));
+	return {
+		env: { ...world.env, NODE_OPTIONS: `--import=${preload}`, REWIND_FAILING_DISK: trigger },
+		fail: (how) => writeFileSync(trigger, how),
+		mend: () => rmSync(trigger),
+	};
+}
 
 /** Goes to an entry with its files, which must work. */
 export async function restoreTo(pi: RpcPi, id: string): Promise<void> {
