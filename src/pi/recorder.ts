@@ -170,8 +170,9 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 			mayHaveChanged = true;
 		},
 		bindNow(entryId) {
+			// No boundary of a run: a tool may be at work, so nothing later may share this one, nor one before it.
 			fresh = undefined;
-			// No boundary of a run: a tool may be at work, so nothing later may share this one.
+			mayHaveChanged = true;
 			bind(entryId, track(take()), "op");
 		},
 		capture: () => track(take()),

@@ -57,6 +57,8 @@ export const step = {
 	fail: (message: string): StepFields => ({ error: message }),
 	/** An answer that takes its time. */
 	slowly: (delayMs: number, text: string): StepFields => ({ delayMs, text }),
+	/** An answer that comes when that file, named by its absolute path, is there. */
+	once: (file: string, text: string): StepFields => ({ awaits: file, text }),
 };
 
 const tool = (

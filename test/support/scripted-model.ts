@@ -37,6 +37,8 @@ export interface StepFields {
 	readonly error?: string;
 	/** How long the model thinks before it answers; an abort ends it early. */
 	readonly delayMs?: number;
+	/** A file that the model waits for before it answers; an abort ends it early. */
+	readonly awaits?: string;
 }
 
 export interface ToolStep {
@@ -113,8 +115,9 @@ function takeStep(dir: string): Step {
 
 async function perform(step: Step, signal: AbortSignal | undefined): Promise<AssistantMessage> {
 	if (typeof step === "string") return fauxAssistantMessage(step);
-	const { text, tools = [], hang, error, delayMs } = step;
+	const { text, tools = [], hang, error, delayMs, awaits } = step;
 	if (hang || delayMs !== undefined) await pause(signal, hang ? undefined : delayMs);
+	if (awaits !== undefined) await fileAt(awaits, signal);
 	if (error !== undefined) {
 		return fauxAssistantMessage([], { stopReason: "error", errorMessage: error });
 	}
@@ -124,6 +127,14 @@ async function perform(step: Step, signal: AbortSignal | undefined): Promise<Ass
 	);
 	const stopReason = calls.length > 0 ? "toolUse" : "stop";
 	return fauxAssistantMessage([...said, ...calls], { stopReason });
+}
+
+/** Resolves when the run is aborted, or the file is there. */
+async function fileAt(path: string, signal: AbortSignal | undefined): Promise<void> {
+	while (!existsSync(path)) {
+		if (signal?.aborted) return;
+		await pause(signal, 20);
+	}
 }
 
 /** Resolves when the run is aborted, or after `ms`. */

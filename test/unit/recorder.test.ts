@@ -193,6 +193,22 @@ test("a capture while a tool is at work is nobody's boundary: the answer gets it
 	expect(bound).toEqual(["u=1", "op marker=2", "a=4"]);
 });
 
+test("an answer after an entry bound in the middle of a run does not take a point before that entry", async () => {
+	const { recorder, bound, appear } = scene();
+	const [user, first, last] = [{}, {}, {}];
+	recorder.promptBegins(); // 1
+	recorder.userMessageStarts(user);
+	appear("u", user);
+	await recorder.beforeChange();
+	appear("a1", first);
+	recorder.turnEnds(first, "a1"); // 2
+	recorder.bindNow("compaction"); // 3, and it may have taken minutes
+	appear("a2", last);
+	recorder.turnEnds(last, "a2"); // 4, though no tool ran
+	await recorder.settled();
+	expect(bound).toEqual(["u=1", "a1=2", "op compaction=3", "a2=4"]);
+});
+
 test("no boundary is captured in the middle of a restore", async () => {
 	const { recorder, bound, appear } = scene();
 	const user = {};
