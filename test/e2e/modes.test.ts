@@ -68,6 +68,42 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect([pi.errors, pi.stderr(), sessionFilesOrNone(world.at)]).toEqual([[], "", []]);
 	});
 
+	test("the child of a session without a file is offered points whose records it did not copy", async () => {
+		await using world = createWorld();
+		const pi = await world.rpc({ version, args: ["--no-session"] });
+		await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+		const one = world.files();
+		await pi.prompt("second", step.bash("rm -r dir; echo 2 > a.txt"), "two");
+		const two = world.files();
+		const answer = await pi.answer(0);
+		// Beside the branch of the second message: there is the record that binds this answer.
+		await pi.tree(answer, { choose: words.keep });
+		await pi.prompt("third", step.write("a.txt", "a3\n"), "three");
+		const third = (await pi.entries()).findLast(({ message }) => message?.role === "user");
+		await pi.fork(third?.id ?? "", { choose: words.forkKeep });
+		expect(await pi.conversation()).toEqual([
+			"user: first",
+			"assistant: [toolCall]",
+			"assistant: one",
+		]);
+		const entries = await pi.entries();
+		expect(entries.map(({ id }) => id)).toContain(answer);
+		expect(bindingsOf(entries).filter(({ entry }) => entry === answer)).toEqual([]);
+		await pi.prompt("fourth", "talk");
+		const three = world.files();
+		expect(difference(two, three)).not.toEqual([]);
+		expect(await restoredAt(world, pi, answer, one)).toEqual([]);
+		await pi.tree(await pi.user(0), { choose: words.undo });
+		expect(difference(three, world.files())).toEqual([]);
+
+		// The child's child has them from its grandparent.
+		const fourth = (await pi.entries()).findLast(({ message }) => message?.role === "user");
+		await pi.fork(fourth?.id ?? "", { choose: words.forkKeep });
+		await pi.prompt("fifth", "talk");
+		expect(await restoredAt(world, pi, answer, one)).toEqual([]);
+		expect([pi.errors, pi.stderr(), sessionFilesOrNone(world.at)]).toEqual([[], "", []]);
+	});
+
 	test("a folder that becomes a repository in mid-session gets points from then on", async () => {
 		await using world = createWorld({ init: false });
 		const pi = await world.rpc({ version });

@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Environment, piVersions, rewindExtension, step, until } from "../support/pi.ts";
-import { type DialogAnswer, escape } from "../support/rpc.ts";
+import { type DialogAnswer, escape, leaveOpen } from "../support/rpc.ts";
 import { createWorld, difference, type World } from "../support/world.ts";
 import { dialogAt, plainOptions, restoreTo, words } from "./scenes.ts";
 
@@ -212,6 +212,41 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		});
 		expect(moved).toMatchObject({ cancelled: true });
 		expect([await pi.leaf(), world.read("a.txt")]).toEqual([leaf, "a2\n"]);
+	});
+
+	test("while a question stands no other navigation begins, and its own answer still counts", async () => {
+		await using world = createWorld();
+		const pi = await world.rpc({ version });
+		await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+		const one = world.files();
+		await pi.prompt("second", step.bash("rm dir/b.txt; echo 2 > a.txt"), "two");
+		const two = world.files({ inodes: true });
+		const session = await pi.sessionFile();
+		const [start, answer, second] = [await pi.user(0), await pi.answer(0), await pi.user(1)];
+		const first = pi.tree(answer, { choose: leaveOpen });
+		await until(() => pi.dialogs.length > 0, "a dialog", 20_000);
+
+		// Pi 0.84 lets it come as far as us, later ones refuse it themselves.
+		const again = await pi.tree(start).catch(() => "refused by Pi");
+		if (version === "0.84.0") expect(again).toMatchObject({ cancelled: true });
+		else expect(again).toBe("refused by Pi");
+		expect(await pi.fork(second)).toMatchObject({ cancelled: true });
+		const told = { type: "warning", message: expect.stringMatching(/^Not moved: another nav/) };
+		expect(pi.notifications).toEqual(version === "0.84.0" ? [told, told] : [told]);
+		expect([pi.dialogs.length, await pi.sessionFile()]).toEqual([1, session]);
+		expect(difference(two, world.files({ inodes: true }))).toEqual([]);
+
+		const [dialog] = pi.dialogs;
+		if (dialog === undefined) throw new Error("no dialog");
+		await pi.reply(dialog, words.restore);
+		expect(await first).toMatchObject({ cancelled: false });
+		expect(difference(one, world.files())).toEqual([]);
+		expect(await pi.conversation()).not.toContain("user: second");
+		// And the next one is asked again.
+		expect((await dialogAt(pi, start)).options).toContain(
+			"Undo last file rewind (1 changed, 1 deleted)",
+		);
+		expect(pi.errors).toEqual([]);
 	});
 
 	test("what changed while the question stood is left alone and counted [R4] [R15]", async () => {
