@@ -6,7 +6,14 @@ import { isRewindError } from "../../src/core/errors.ts";
 import { privateEnv } from "../../src/git/run.ts";
 import { createObjectReader, hashObject } from "../../src/git/objects.ts";
 import { until } from "../support/pi.ts";
-import { expectSame, openAt, openEngine, openWorld, owner } from "../support/engine.ts";
+import {
+	expectSame,
+	isGroupGone,
+	openAt,
+	openEngine,
+	openWorld,
+	owner,
+} from "../support/engine.ts";
 
 const path = process.env["PATH"] ?? "";
 afterEach(() => void (process.env["PATH"] = path));
@@ -90,17 +97,6 @@ for (const [how, says] of [
 		expect(outcomes).toMatchObject([late, late]);
 		expect(await reader.read(id)).toEqual({ type: "blob", content });
 		const pid = Number(world.shell(`cat ${hung}`));
-		await until(() => isGone(pid), "the end of the git that hung", 10_000);
+		await until(() => isGroupGone(pid), "the end of the git that hung", 10_000);
 		reader.close();
 	});
-
-/** Of the whole process group: what the process started is gone too. */
-function isGone(group: number): boolean {
-	try {
-		process.kill(-group, 0);
-		return false;
-	} catch {
-		// No such process: that is what is waited for.
-		return true;
-	}
-}

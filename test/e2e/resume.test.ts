@@ -1,12 +1,32 @@
 /**
  * Quitting, resuming and being killed, on the real Pi: points and undo outlive the process; ancestors may be gone.
  */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { piVersions, step, until } from "../support/pi.ts";
-import { createWorld, difference } from "../support/world.ts";
+import { isGroupGone } from "../support/engine.ts";
+import { type Environment, newestPi, piVersions, step, until } from "../support/pi.ts";
+import { createWorld, difference, type World } from "../support/world.ts";
 import { bindingsOf, dialogAt, plainOptions, restoredAt, restoreTo, words } from "./scenes.ts";
+
+/** A git whose captures come no further than to staging, as in a very large repository, until it is told to hurry. */
+function slowGit(world: World): { env: Environment; begun: string; hurry(): void } {
+	const bin = join(world.at, "bin");
+	const begun = join(world.at, "begun");
+	const fast = join(world.at, "fast");
+	const path = process.env["PATH"] ?? "";
+	mkdirSync(bin);
+	const script = `#!/bin/sh
+case "$*" in *update-index*) if test ! -e ${fast}; then echo $$ > ${begun}; sleep 600; fi;; esac
+PATH='${path}' exec git "$@"
+`;
+	writeFileSync(join(bin, "git"), script, { mode: 0o755 });
+	return {
+		env: { ...world.env, PATH: `${bin}:${path}` },
+		begun,
+		hurry: () => writeFileSync(fast, ""),
+	};
+}
 
 describe.each(piVersions)("on Pi %s", (version) => {
 	test("points and undo outlive the process, and undo of the undo is redo in a third [R1]", async () => {
@@ -94,6 +114,36 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			"removed half",
 		]);
 	});
+
+	// In a prompt, quitting waits ten seconds for its boundaries: seen once.
+	test.each(version === newestPi ? ["before a prompt", "in a prompt"] : ["before a prompt"])(
+		"quitting in the middle of the very first capture, %s, leaves nothing half, and the next start works [R12]",
+		async (when) => {
+			await using world = createWorld();
+			const git = slowGit(world);
+			const [start, state] = [world.files({ inodes: true }), world.gitState()];
+			const pi = await world.rpc({ version, env: git.env });
+			if (when === "in a prompt") await pi.promptUntil("first", ["one"], "message_end");
+			await until(() => existsSync(git.begun), "the first capture", 20_000);
+			expect((await pi.stop()).code).toBe(0);
+			// Nothing of it runs on, nothing is locked, nothing is kept.
+			const group = Number(readFileSync(git.begun, "utf8"));
+			await until(() => isGroupGone(group), "the end of git", 5_000);
+			expect(world.shell("ls .git/pi-rewind")).not.toMatch(/lock|journal|stage|scratch/);
+			expect(world.git("for-each-ref", "refs/pi-rewind")).toBe("");
+			expect(difference(start, world.files({ inodes: true }))).toEqual([]);
+
+			git.hurry();
+			const again = await world.rpc({ version, env: git.env, args: ["-c"] });
+			await again.prompt("second", step.bash("rm dir/b.txt; echo 2 > a.txt"), "two");
+			const second = (await again.entries()).findLast(({ message }) => message?.role === "user");
+			await restoreTo(again, second?.id ?? "");
+			expect([world.read("a.txt"), world.read("dir/b.txt")]).toEqual(["a0\n", "b0\n"]);
+			expect(difference(state, world.gitState())).toEqual([]);
+			expect([again.errors, again.stderr(), again.notifications]).toEqual([[], "", []]);
+			world.git("fsck", "--strict");
+		},
+	);
 
 	test("the user's point is on disk before the first tool runs [R2]", async () => {
 		await using world = createWorld();

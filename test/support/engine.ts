@@ -234,6 +234,17 @@ export async function runChild(
 export const idsIn = (lines: readonly string[]): ObjectId[] =>
 	lines.filter((line) => /^[0-9a-f]{40,64}$/.test(line)).map(trustedObjectId);
 
+/** Whether a process and all that it started in its group are gone. */
+export function isGroupGone(group: number): boolean {
+	try {
+		process.kill(-group, 0);
+		return false;
+	} catch {
+		// No such process.
+		return true;
+	}
+}
+
 export const privateDir = (world: World): string => join(world.root, ".git/pi-rewind");
 
 /** Whether this process may do what only root may: change owners, mount, take another uid. */
