@@ -59,8 +59,8 @@ export async function acquireLock(
 ): Promise<(() => Promise<void>) | undefined> {
 	const me = JSON.stringify(await thisProcess());
 	const mine = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-	writeFileSync(mine, me);
 	try {
+		writeFileSync(mine, me);
 		for (const end = performance.now() + waitMs; ;) {
 			try {
 				// A link appears with its content: nobody ever reads a lock that names no holder yet.

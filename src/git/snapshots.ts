@@ -7,7 +7,8 @@
 import type { Snapshot } from "../core/coverage.ts";
 import { RewindError } from "../core/errors.ts";
 import { type ObjectId, shortId } from "../core/ids.ts";
-import type { SnapshotStore, Unavailable } from "../engine/ports.ts";
+import { asRewindError } from "../disk/failures.ts";
+import type { Captured, CaptureRequest, SnapshotStore, Unavailable } from "../engine/ports.ts";
 import { createCapture } from "./capture.ts";
 import { isOwn, type OwnPaths } from "./classify.ts";
 import { compareTrees, countLines, readPatch } from "./compare.ts";
@@ -88,9 +89,18 @@ export async function openSnapshotStore(
 		return blob.content;
 	}
 
+	/** What the disk refuses to us is an error like any other: the files of the working tree were only read. */
+	async function captureOrSay(request: CaptureRequest): Promise<Captured> {
+		try {
+			return await captureOnce(request);
+		} catch (error) {
+			throw asRewindError(error, "Cannot capture the files", "No files were changed");
+		}
+	}
+
 	return {
 		capture(request) {
-			const next = queue.then(() => captureOnce(request));
+			const next = queue.then(() => captureOrSay(request));
 			// The next capture runs whether or not this one worked; who asked for this one is told.
 			queue = next.catch(() => undefined);
 			return next;

@@ -17,6 +17,7 @@ import { bytePathFromText, decodeAnyObjectId, displayPath } from "../../src/core
 import { isRewindError } from "../../src/core/errors.ts";
 import type { RestoreRequest, Rewind } from "../../src/engine/rewind.ts";
 import { createGitEngine } from "../../src/git/open.ts";
+import { isOfRestore } from "../support/changes.ts";
 
 const [root = "", verb = "", first = "", second = "", third = ""] = process.argv.slice(2);
 const owner = { sessionId: `child-${process.pid}` };
@@ -54,6 +55,7 @@ function plant(fault: string): void {
 		const real: unknown = Reflect.get(fs, name);
 		if (typeof real !== "function") throw new Error(name);
 		Reflect.set(fs, name, (...args: unknown[]): unknown => {
+			if (!isOfRestore(args)) return Reflect.apply(real, fs, args);
 			left--;
 			if (kind === "kill" && left === 0) process.kill(process.pid, "SIGKILL");
 			if (kind === "broken" && left <= 0)

@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { afterEach, expect, test } from "vitest";
 import { isRewindError } from "../../src/core/errors.ts";
 import { trustedObjectId } from "../../src/core/ids.ts";
+import { isOfRestore } from "../support/changes.ts";
 import {
 	type Engine,
 	expectSame,
@@ -51,13 +52,14 @@ function plantAt(last: string, meanwhile: () => void): void {
 	syncBuiltinESMExports();
 }
 
-/** The n-th change to the disk fails once with `code`. */
-function plant(n: number, code: string): { readonly fired: boolean } {
+/** The n-th change to the disk that a restore makes, or one that `counts`, fails once with `code`. */
+function plant(n: number, code: string, counts = isOfRestore): { readonly fired: boolean } {
 	let left = n;
 	for (const [name, original] of real) {
 		if (typeof original !== "function") throw new Error(name);
 		Reflect.set(fs, name, (...args: unknown[]): unknown => {
-			if (--left === 0) throw Object.assign(new Error(`${code}: planted in ${name}`), { code });
+			if (counts(args) && --left === 0)
+				throw Object.assign(new Error(`${code}: planted in ${name}`), { code });
 			return Reflect.apply(original, fs, args);
 		});
 	}
@@ -116,6 +118,37 @@ for (const [code, from] of [
 		expect(failures).toBeGreaterThan(6);
 		expectSame(state, personState(world));
 	});
+
+test("whichever small file of its own a capture cannot write, it works without or says so, and the next one works [R12]", async () => {
+	await using setup = await openWorld({ files: { "a.txt": "1\n" } });
+	const { world, engine } = setup;
+	await engine.capture();
+	const lists = (): string => world.shell("ls -A .git/pi-rewind .git/pi-rewind/all");
+	let [said, n] = [0, 0];
+	for (let fired = true; fired && n < 40;) {
+		world.write("a.txt", `${++n}\n`);
+		world.write(".git/info/exclude", `${n}.log\n`);
+		const [files, names] = [world.files({ inodes: true }), lists()];
+		const fault = plant(n, "ENOSPC", (args) => !isOfRestore(args));
+		const outcome = await engine.capture().catch((error: unknown) => error);
+		unplant();
+		fired = fault.fired;
+		if (outcome instanceof Error) {
+			said++;
+			expect([n, isRewindError(outcome) && outcome.code, outcome.message]).toEqual([
+				n,
+				"no-space",
+				"Cannot capture the files: no space left on device",
+			]);
+			expect([n, lists()]).toEqual([n, names]);
+		}
+		expectSame(files, world.files({ inodes: true }));
+		const next = await engine.capture();
+		expect(world.git("cat-file", "blob", `${next.tree}:a.txt`)).toBe(`${n}\n`);
+	}
+	expect([said > 0, n > 2 && n < 40]).toEqual([true, true]);
+	expectSound(world);
+});
 
 /** What somebody else does while a restore runs that is about to fail, and what is to be there afterwards. */
 const others: readonly {

@@ -8,6 +8,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";
+import { isOfRestore } from "./changes.ts";
 
 const trigger = process.env["REWIND_FAILING_DISK"];
 let count = 0;
@@ -15,6 +16,7 @@ let count = 0;
 /** Whether the change that is about to be made fails. */
 function fails(args: readonly unknown[]): boolean {
 	if (trigger === undefined || !fs.existsSync(trigger)) return false;
+	if (!isOfRestore(args)) return false;
 	if (!args.some((arg) => String(arg).startsWith(`${dirname(trigger)}/`))) return false;
 	const [kind, number] = fs.readFileSync(trigger, "utf8").split(":");
 	count++;
