@@ -87,11 +87,11 @@ async function store({ care }: Workplace): Promise<Finding[]> {
 
 async function ledgers(place: Workplace): Promise<Finding[]> {
 	const { found, problems } = await place.sessions();
-	const findings: Finding[] = problems.map(({ file, reason }) => ({
+	const findings: Finding[] = problems.map((problem) => ({
 		kind: "unreadable-session",
 		level: "note",
-		what: `${plainText(file)} ${problemWords[reason]}; it is left out`,
-		about: { file, reason },
+		what: `${plainText(problem.path)} ${problem.why}; it is left out`,
+		about: problem,
 	}));
 	const named = new Set<SnapshotId>();
 	for (const each of found) {

@@ -6,7 +6,6 @@ import { resolvePoint } from "../core/lineage.ts";
 import { unavailableWords } from "../engine/offers.ts";
 import type { OpenSession } from "../engine/presence.ts";
 import type { Unavailable } from "../engine/ports.ts";
-import { problemWords } from "../sessions/log.ts";
 import type { CommandLine } from "./arguments.ts";
 import { entryFacts } from "./facts.ts";
 import { exitCodes, type Report } from "./io.ts";
@@ -122,7 +121,7 @@ function listFacts(listed: readonly ListedSession[], { problems }: Sessions, unr
 			morePoints: more,
 		})),
 		moreSessions: unread,
-		unreadable: problems.map(({ file, reason }) => ({ file, reason })),
+		unreadable: problems,
 	};
 }
 
@@ -136,8 +135,7 @@ function listText(listed: readonly ListedSession[], sessions: Sessions, unread: 
 		parts.push(
 			`No sessions of this folder in ${folders.map(plainText).join(", ")}\nName one with --session FILE.\n`,
 		);
-	for (const { file, reason } of problems)
-		parts.push(`Left out: ${plainText(file)} ${problemWords[reason]}\n`);
+	for (const { path, why } of problems) parts.push(`Left out: ${plainText(path)} ${why}\n`);
 	const hidden = listed.reduce((sum, { more }) => sum + more, 0);
 	const rest = [
 		...(hidden > 0 ? [plural(hidden, "older point")] : []),

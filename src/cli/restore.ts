@@ -10,14 +10,15 @@ import { describeError, RewindError } from "../core/errors.ts";
 import { type BytePath, displayPath, isWithin, shortId } from "../core/ids.ts";
 import type { Step } from "../core/plan.ts";
 import { customTypes, encodeOp, type Restored as RestoredNote } from "../core/records.ts";
-import { lookNow, weighPoint } from "../engine/offers.ts";
+import { lookNow, type Moment, type Weighed, weighPoint, weighUndo } from "../engine/offers.ts";
+import type { Owner } from "../engine/ports.ts";
 import type { OpenSession } from "../engine/presence.ts";
 import type { Preview, Restored } from "../engine/rewind.ts";
 import { appendCustomEntry, checkAppendable } from "../sessions/append.ts";
 import type { CommandLine } from "./arguments.ts";
 import { ownerOf } from "./compare.ts";
 import { notCoveredFacts, pathFacts, skipFacts, targetFacts } from "./facts.ts";
-import { type CliDeps, exitCodes, type Report } from "./io.ts";
+import { type CliDeps, exitCodes, type Report, type Terminal } from "./io.ts";
 import { pathsOf } from "./paths.ts";
 import { findTarget, type Target } from "./points.ts";
 import type { FoundSession } from "./sessions.ts";
@@ -34,46 +35,48 @@ export async function restore(
 	const [word = "", ...paths] = asked.words;
 	const target = await findTarget(place, word);
 	const only = paths.length === 0 ? undefined : await pathsOf(place, paths);
-	return goTo(place, target, only, { what: "restore", label: target.label }, asked, deps);
+	const weigh: Weigh = async (moment, owner) => {
+		const part = only === undefined ? undefined : await partOf(place, target, moment.now, only);
+		return weighPoint(target.snapshot, moment, place.rewind, owner, part);
+	};
+	return goTo(place, { target, what: "restore", weigh }, asked, deps);
 }
 
-/** Puts the files back to what they were before the newest restore. */
+/** Puts the files, or those that it touched, back to what they were before the newest restore. */
 export async function undo(place: Workplace, asked: CommandLine, deps: CliDeps): Promise<Report> {
-	const target = await newestUndo(place);
-	return goTo(place, target, undefined, { what: "undo", label: target.label }, asked, deps);
+	const { target, undone } = await newestUndo(place);
+	const weigh: Weigh = (moment, owner) => weighUndo(undone, moment, place.rewind, owner);
+	return goTo(place, { target, what: "undo", weigh }, asked, deps);
 }
 
-type Wish = Required<Pick<RestoredNote, "what" | "label">>;
+type Weigh = (moment: Moment, owner: Owner) => Promise<Weighed>;
+
+/** Where the files are to go. */
+interface Wish {
+	readonly target: Target;
+	readonly what: "restore" | "undo";
+	readonly weigh: Weigh;
+}
 
 async function goTo(
 	place: Workplace,
-	target: Target,
-	only: readonly BytePath[] | undefined,
 	wish: Wish,
 	asked: CommandLine,
 	{ terminal, now }: CliDeps,
 ): Promise<Report> {
+	const { target } = wish;
 	if (!asked.dryRun) {
 		await refuseWhileInterrupted(place);
 		await refuseUnrecordable(place, target.found);
 	}
-	const { offer, preview } = await weigh(place, target, only);
+	const { offer, preview } = await weighed(place, wish);
 	const open = await place.presence.openSessions();
 	const shown = planText(wish, offer, preview, open);
 	const facts = { ...targetFacts(target), ...planFacts(offer, preview) };
 	if (preview.plan.steps.length === 0 || asked.dryRun)
 		return { exit: exitCodes.done, facts: { ...facts, done: false }, text: shown };
-	if (!asked.yes) {
-		if (terminal.ask === undefined || asked.json)
-			throw new RewindError("not-confirmed", "Nothing was changed: nobody can be asked here", {
-				hint: "Look at the plan with --dry-run, then say --yes",
-			});
-		terminal.out(shown);
-		const answer = await terminal.ask("Change these files? [y/N] ");
-		if (!/^y(es)?$/i.test(answer.trim()))
-			throw new RewindError("not-confirmed", "Nothing was changed");
-	}
-	const done = await terminal.uninterrupted(() => perform(place, target, preview, wish, now()));
+	if (!asked.yes) await confirm(shown, asked, terminal);
+	const done = await terminal.uninterrupted(() => perform(place, wish, preview, now()));
 	return {
 		exit: exitCodes.done,
 		facts: { ...facts, done: true, ...outcomeFacts(done) },
@@ -81,16 +84,25 @@ async function goTo(
 	};
 }
 
-async function weigh(
-	place: Workplace,
-	target: Target,
-	only: readonly BytePath[] | undefined,
+/** Throws `not-confirmed` unless a person says yes to what is shown. */
+async function confirm(shown: string, { json }: CommandLine, terminal: Terminal): Promise<void> {
+	if (terminal.ask === undefined || json)
+		throw new RewindError("not-confirmed", "Nothing was changed: nobody can be asked here", {
+			hint: "Look at the plan with --dry-run, then say --yes",
+		});
+	terminal.out(shown);
+	const answer = await terminal.ask("Change these files? [y/N] ");
+	if (!/^y(es)?$/i.test(answer.trim()))
+		throw new RewindError("not-confirmed", "Nothing was changed");
+}
+
+async function weighed(
+	{ rewind }: Workplace,
+	{ target, weigh }: Wish,
 ): Promise<{ offer: RestoreOffer; preview: Preview }> {
-	const { rewind } = place;
 	const owner = ownerOf(target.found);
 	const moment = await lookNow(rewind, owner, target.found?.session.ledger.latest);
-	const part = only === undefined ? undefined : await partOf(place, target, moment.now, only);
-	const { offer, preview } = await weighPoint(target.snapshot, moment, rewind, owner, part);
+	const { offer, preview } = await weigh(moment, owner);
 	if (offer.kind === "available" && preview !== undefined) return { offer, preview };
 	const reason = offer.kind === "unavailable" ? offer.reason : "it cannot be weighed";
 	throw new RewindError("point-unavailable", `Files cannot be restored there: ${reason}`, {
@@ -124,13 +136,12 @@ interface Done {
 
 async function perform(
 	{ rewind }: Workplace,
-	{ found }: Target,
+	{ target: { found, label }, what }: Wish,
 	preview: Preview,
-	wish: Wish,
 	now: number,
 ): Promise<Done> {
 	const restored = await rewind.perform(await rewind.prepare(preview), ownerOf(found));
-	const note = { ...wish, ...restored.counts, skipped: restored.skips.length };
+	const note = { what, label, ...restored.counts, skipped: restored.skips.length };
 	return { restored, note, recorded: await record(found, restored, note, now) };
 }
 
@@ -147,11 +158,12 @@ export async function record(
 		await restored.complete();
 		return undefined;
 	}
-	const { current } = restored;
+	const { current, undoAfter } = restored;
 	const data = encodeOp({
 		undo,
 		restored: note,
 		...(current === undefined ? {} : { current }),
+		...(undoAfter === undefined ? {} : { undoAfter }),
 	});
 	let entry: string;
 	try {
@@ -216,7 +228,7 @@ const stepWords: Readonly<Record<string, string>> = {
 };
 
 function planText(
-	{ what, label }: Wish,
+	{ what, target: { label } }: Wish,
 	offer: RestoreOffer,
 	{ plan }: Preview,
 	open: readonly OpenSession[],

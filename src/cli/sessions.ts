@@ -4,20 +4,21 @@
  * Reads the records of every session, which is cheap, and the messages only of those that are shown or asked for.
  */
 import { realpath } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { RewindError } from "../core/errors.ts";
 import { type Chain, resolvePoint } from "../core/lineage.ts";
 import type { SnapshotId } from "../core/ids.ts";
+import { type CatalogProblem, createCatalog } from "../sessions/catalog.ts";
 import {
 	createSessionLog,
 	type Lineage,
-	type LineageProblem,
 	problemWords,
 	type SessionFile,
+	type SessionLog,
 } from "../sessions/log.ts";
-import { type SessionCandidate, sessionFilesIn, sessionFoldersOf } from "../sessions/places.ts";
-import type { Surroundings } from "../sessions/places.ts";
+import { sessionFoldersOf, type Surroundings } from "../sessions/places.ts";
 import { readTranscript, type Transcript, type TranscriptEntry } from "../sessions/transcript.ts";
+import { plainText } from "./text.ts";
 
 /** A session that was found, read as far as anybody asked. */
 export interface FoundSession {
@@ -42,8 +43,8 @@ export interface Point {
 export interface Sessions {
 	/** The one used last first. */
 	readonly found: readonly FoundSession[];
-	/** Files that look like sessions and could not be read. */
-	readonly problems: readonly LineageProblem[];
+	/** What looks like a session and could not be read. */
+	readonly problems: readonly CatalogProblem[];
 	/** Where was looked; empty when a file was named. */
 	readonly folders: readonly string[];
 }
@@ -56,53 +57,55 @@ export async function findSessions(
 	const places = (
 		await Promise.all(folders.map((folder) => sessionFoldersOf(surroundings, folder)))
 	).flat();
-	const unique = [...new Map(places.map((place) => [place.folder, place])).values()];
-	const candidates = (await Promise.all(unique.map(sessionFilesIn))).flat();
-	const belongs = (session: SessionFile): boolean =>
-		session.cwd !== undefined && folders.includes(session.cwd);
-	const sessions = await readAll(candidates, (candidate, session) =>
-		candidate.isShared ? belongs(session) : true,
+	const isShared = new Map(places.map(({ folder, isShared }) => [folder, isShared]));
+	const roots = [...isShared.keys()];
+	const log = createSessionLog();
+	const catalog = createCatalog(log);
+	const { sessions, problems } = await catalog.find(
+		roots.map((folder) => ({ folder, nested: false })),
 	);
-	return { ...sessions, folders: unique.map(({ folder }) => folder) };
+	const shared = await Promise.all(roots.filter((folder) => isShared.get(folder)).map(realOr));
+	const wanted = sessions.filter(
+		({ file, cwd }) =>
+			!shared.includes(dirname(file)) || (cwd !== undefined && folders.includes(cwd)),
+	);
+	const read = await readFound(log, wanted);
+	return { found: read.found, problems: [...problems, ...read.problems], folders: roots };
 }
 
 /** The one session in a file that was named. Throws `bad-usage` where there is none. */
 export async function namedSession(
 	surroundings: Surroundings,
 	named: string,
-	modifiedAt: number,
+	writtenAt: number,
 ): Promise<Sessions> {
 	const file = resolve(surroundings.cwd, named);
-	const candidate = { file, modifiedAt, folder: "", isShared: false };
-	const { found, problems } = await readAll([candidate], () => true);
+	const { found, problems } = await readFound(createSessionLog(), [{ file, writtenAt }]);
 	const [problem] = problems;
 	if (problem !== undefined)
-		throw new RewindError("bad-usage", `The session ${file} ${problemWords[problem.reason]}`, {
+		throw new RewindError("bad-usage", `The session ${plainText(file)} ${problem.why}`, {
 			hint: "pi-rewind list names the sessions of this folder",
 		});
 	return { found, problems: [], folders: [] };
 }
 
-async function readAll(
-	candidates: readonly SessionCandidate[],
-	accepts: (candidate: SessionCandidate, session: SessionFile) => boolean,
+async function readFound(
+	log: SessionLog,
+	wanted: readonly { readonly file: string; readonly writtenAt: number }[],
 ): Promise<Pick<Sessions, "found" | "problems">> {
-	const log = createSessionLog();
+	const newestFirst = wanted.toSorted((a, b) => b.writtenAt - a.writtenAt);
+	const reads = await createCatalog(log).read(newestFirst.map(({ file }) => file));
+	const problems: CatalogProblem[] = [];
 	const sessions: { session: SessionFile; modifiedAt: number }[] = [];
-	const problems: LineageProblem[] = [];
-	const seen = new Set<string>();
-	for (const candidate of candidates.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
-		const read = await log.readSession(candidate.file);
-		if (read.kind === "problem") problems.push(read.problem);
-		else if (!seen.has(read.session.file) && accepts(candidate, read.session)) {
-			seen.add(read.session.file);
-			sessions.push({ session: read.session, modifiedAt: candidate.modifiedAt });
-		}
-	}
+	for (const [i, read] of reads.entries())
+		if (read.kind === "session")
+			sessions.push({ session: read.session, modifiedAt: newestFirst[i]?.writtenAt ?? Number.NaN });
+		else problems.push({ path: read.problem.file, why: problemWords[read.problem.reason] });
+	const known = new Set(sessions.map(({ session }) => session.file));
 	const readLineage = (session: SessionFile): Promise<Lineage> =>
 		log.readLineage(session.parentSession, { relativeTo: session.cwd ?? "/" });
 	const found = sessions.map(({ session, modifiedAt }) =>
-		foundSession(session, modifiedAt, readLineage, seen),
+		foundSession(session, modifiedAt, readLineage, known),
 	);
 	return { found, problems };
 }

@@ -1,13 +1,15 @@
 /** Finds the newest restore of the folder's sessions, over all of them, and the files before it. */
 import { RewindError } from "../core/errors.ts";
-import { resolveUndo } from "../core/lineage.ts";
+import { type ResolvedUndo, resolveUndo } from "../core/lineage.ts";
 import { decodeRecord } from "../core/records.ts";
 import type { Target } from "./points.ts";
 import type { FoundSession } from "./sessions.ts";
 import type { Workplace } from "./workplace.ts";
 
 /** Throws `no-such-point` where no session here has restored anything. */
-export async function newestUndo(place: Workplace): Promise<Target> {
+export async function newestUndo(
+	place: Workplace,
+): Promise<{ target: Target; undone: ResolvedUndo }> {
 	let newest: { found: FoundSession; at: number } | undefined;
 	for (const found of (await place.sessions()).found) {
 		const at = await lastRestoreAt(found);
@@ -23,7 +25,8 @@ export async function newestUndo(place: Workplace): Promise<Target> {
 			},
 		);
 	const { found } = newest;
-	return { found, snapshot: undo.snapshot, entry: undefined, label: "before the last rewind" };
+	const label = "before the last rewind";
+	return { target: { found, snapshot: undo.snapshot, entry: undefined, label }, undone: undo };
 }
 
 /** When the session, or for one without a restore of its own its ancestors, last restored files; in ms since the epoch. */

@@ -3,7 +3,7 @@
  *
  * Limit: a `--session-dir` that was given to Pi on its command line stands nowhere; the session file is named then.
  */
-import { readdir, realpath, stat } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { readSettingsFile } from "./settings-files.ts";
 
@@ -55,31 +55,6 @@ export async function sessionFoldersOf(
 function expandHome(path: string, home: string): string {
 	if (path === "~") return home;
 	return path.startsWith("~/") ? join(home, path.slice(2)) : path;
-}
-
-/** A file that may be a session's. */
-export interface SessionCandidate extends SessionFolder {
-	readonly file: string;
-	/** When it was last written, in ms since the epoch. */
-	readonly modifiedAt: number;
-}
-
-/** The files of a folder that may be sessions, the one used last first; none where there is no such folder. */
-export async function sessionFilesIn(from: SessionFolder): Promise<SessionCandidate[]> {
-	const names = await readdir(from.folder).catch(() => []);
-	const found = await Promise.all(
-		names
-			.filter((name) => name.endsWith(".jsonl"))
-			.map(async (name) => {
-				const file = join(from.folder, name);
-				// A file that went meanwhile is none.
-				const info = await stat(file).catch(() => undefined);
-				return info === undefined ? undefined : { ...from, file, modifiedAt: info.mtimeMs };
-			}),
-	);
-	return found
-		.filter((each) => each !== undefined)
-		.toSorted((a, b) => b.modifiedAt - a.modifiedAt || (a.file < b.file ? 1 : -1));
 }
 
 /** Whether the person trusts the project in `cwd`, as Pi would decide without asking them. */

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { type Environment, until } from "../support/pi.ts";
+import { type Environment, step, until } from "../support/pi.ts";
 import type { Dialog, Entry, Moved, RpcPi } from "../support/rpc.ts";
 import { escape } from "../support/rpc.ts";
 import type { Picture, World } from "../support/world.ts";
@@ -38,6 +38,30 @@ export function failingDisk(world: World): {
 		env: { ...world.env, NODE_OPTIONS: `--import=${preload}`, REWIND_FAILING_DISK: trigger },
 		fail: (how) => writeFileSync(trigger, how),
 		mend: () => rmSync(trigger),
+	};
+}
+
+/** Ids of two messages and of the answers to them. */
+export interface TwoPrompts {
+	readonly first: string;
+	readonly one: string;
+	readonly second: string;
+	readonly two: string;
+}
+
+/** Two prompts: the first edits a file, the second edits, removes, moves and adds some. */
+export async function twoPrompts(pi: RpcPi): Promise<TwoPrompts> {
+	await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+	await pi.prompt(
+		"second",
+		step.bash("echo 2 > a.txt; rm dir/b.txt; mv dir/c.txt dir/moved.txt; echo n > new"),
+		"two",
+	);
+	return {
+		first: await pi.user(0),
+		one: await pi.answer(0),
+		second: await pi.user(1),
+		two: await pi.answer(1),
 	};
 }
 

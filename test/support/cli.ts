@@ -1,9 +1,9 @@
 /** Runs `pi-rewind` as a process, in the folder and the environment of a world. */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { cpSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { World } from "./world.ts";
+import { createWorld, type World } from "./world.ts";
 
 const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 const pinnedNode = join(projectRoot, "node_modules/node/bin/node");
@@ -53,4 +53,33 @@ export function rewindFacts(
 	} catch (cause) {
 		throw new Error(`no JSON: ${stdout} ${stderr}`, { cause });
 	}
+}
+
+/** A world that something happened in, once, to be looked at again and again. */
+export interface Scene<T> {
+	/** The world as it was then, at the same place; what a test did before is gone. */
+	fresh(): { readonly world: World; readonly ids: T };
+	end(): Promise<void>;
+}
+
+/** Lets `happen` happen, and keeps a copy of what came of it. Its Pis must have ended by then. */
+export async function keepScene<T>(happen: (world: World) => Promise<T>): Promise<Scene<T>> {
+	const world = createWorld();
+	const kept = `${world.at}-kept`;
+	const ids = await happen(world);
+	const copy = (from: string, to: string): void => {
+		rmSync(to, { recursive: true, force: true });
+		cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+	};
+	copy(world.at, kept);
+	return {
+		fresh() {
+			copy(kept, world.at);
+			return { world, ids };
+		},
+		async end() {
+			rmSync(kept, { recursive: true, force: true });
+			await world.end();
+		},
+	};
 }
