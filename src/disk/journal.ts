@@ -32,17 +32,30 @@ export async function writeJournal(
 	return file;
 }
 
+export const isJournal = (name: string): boolean => /^journal-[\w-]+\.json$/.test(name);
+
 /** All journals. One that cannot be read is left where it is: it names nothing. */
 export async function readJournals(privateDir: string): Promise<Interrupted[]> {
 	const names = await readdir(privateDir).catch(() => []);
 	const found: Interrupted[] = [];
-	for (const name of names.filter((each) => /^journal-[\w-]+\.json$/.test(each)).toSorted()) {
+	for (const name of names.filter(isJournal).toSorted()) {
 		const file = join(privateDir, name);
-		const journal = decodeJournal(await readFile(file, "utf8").catch(() => ""));
-		if (journal !== undefined)
+		const journal = await readJournal(file);
+		if (journal !== "gone" && journal !== undefined)
 			found.push({ file, journal, isForeign: journal.host !== hostname() });
 	}
 	return found;
+}
+
+/** Absent for a file that is no journal, or one that a newer version wrote; `gone` when its restore just ended. */
+export async function readJournal(file: string): Promise<Journal | "gone" | undefined> {
+	try {
+		return decodeJournal(await readFile(file, "utf8"));
+	} catch (error) {
+		// Which of the two it is decides what the caller may take for granted.
+		const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
+		return isGone ? "gone" : undefined;
+	}
 }
 
 /**

@@ -1,24 +1,24 @@
 /**
  * Presence in the private dir: one small file for each session that a process has open.
  *
- * A file whose process is gone, or that cannot be read, says nothing.
+ * A file whose process is gone, or that cannot be read, says nothing. A session that is not written yet, or never will
+ * be, is known to a sweep by its file alone. [R8]
+ *
+ * Limit: a process on another host cannot be asked; for a sweep its file counts for `elsewhereMsMax`.
  */
 import { randomBytes } from "node:crypto";
-import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { OpenSession, Presence } from "../engine/presence.ts";
 import { decodeIdentity, isAlive, thisProcess } from "./process-lock.ts";
 
 const nameOfOurs = /^open-\d+-[0-9a-f]+\.json$/;
+const elsewhereMsMax = 30 * 24 * 60 * 60 * 1000;
 
 /** The presence of one working tree. */
 export function createPresence(privateDir: string): Presence {
-	async function all(): Promise<Said[]> {
-		const names = await readdir(privateDir).catch(() => []);
-		const ours = names.filter((name) => nameOfOurs.test(name));
-		return Promise.all(ours.map((name) => readSaid(join(privateDir, name))));
-	}
+	const all = (): Promise<Said[]> => readAll(privateDir);
 
 	return {
 		async announce({ sessionId, sessionFile }) {
@@ -37,6 +37,33 @@ export function createPresence(privateDir: string): Presence {
 	};
 }
 
+/** Sessions that run in a working tree, and files that do not say whose they are. `now` is in ms since the epoch. */
+export async function runningIn(
+	privateDir: string,
+	now: number,
+): Promise<{ readonly running: readonly string[]; readonly unreadable: readonly string[] }> {
+	const running: string[] = [];
+	const unreadable: string[] = [];
+	for (const { file, isGone, session } of await readAll(privateDir)) {
+		if (isGone) continue;
+		if (session === undefined) unreadable.push(file);
+		else if (!session.isElsewhere || (await isFresh(file, now))) running.push(session.sessionId);
+	}
+	return { running, unreadable };
+}
+
+const isFresh = (file: string, now: number): Promise<boolean> =>
+	stat(file).then(
+		({ mtimeMs }) => now - mtimeMs < elsewhereMsMax,
+		() => false,
+	);
+
+async function readAll(privateDir: string): Promise<Said[]> {
+	const names = await readdir(privateDir).catch(() => []);
+	const ours = names.filter((name) => nameOfOurs.test(name));
+	return Promise.all(ours.map((name) => readSaid(join(privateDir, name))));
+}
+
 /** What one file says. */
 interface Said {
 	readonly file: string;
@@ -47,7 +74,13 @@ interface Said {
 }
 
 async function readSaid(file: string): Promise<Said> {
-	const text = await readFile(file, "utf8").catch(() => "");
+	let text: string;
+	try {
+		text = await readFile(file, "utf8");
+	} catch (error) {
+		// Its session ended between the listing and the look; any other failure leaves open what it would have said.
+		return { file, isGone: error instanceof Error && "code" in error && error.code === "ENOENT" };
+	}
 	const identity = decodeIdentity(text);
 	if (identity === undefined) return { file, isGone: false };
 	const isGone = !(await isAlive(identity));

@@ -8,7 +8,7 @@ import type { FileChange, FilePatch, LineCounts } from "../core/changes.ts";
 import type { NotCovered, Snapshot } from "../core/coverage.ts";
 import type { BytePath, ObjectId, SnapshotId } from "../core/ids.ts";
 import type { DiskFact, Skip, Step, TreeChange } from "../core/plan.ts";
-import type { Owner } from "../core/retention.ts";
+import type { Hidden, KeptSnapshot, Owner, Pin } from "../core/retention.ts";
 
 export type { Owner };
 
@@ -41,7 +41,38 @@ export type Unavailable =
 	/** Not a commit, or a commit of ours that is not a snapshot. */
 	| "not-a-snapshot";
 
+/** All that the keepalive ref kept at one moment. */
+export interface KeptList {
+	/** Where the ref was. */
+	readonly tip: ObjectId;
+	readonly snapshots: readonly KeptSnapshot[];
+}
+
+/** What the working trees of a repository hold, and who works in them. */
+export interface Held {
+	readonly pins: ReadonlyMap<SnapshotId, Pin>;
+	/** Ids of sessions whose process lives. */
+	readonly running: ReadonlySet<string>;
+	/** What could not be read of it. [R8] */
+	readonly hidden: readonly Hidden[];
+}
+
+/** The keeping of snapshots, of all working trees of a repository together. */
+export interface Keeping {
+	/** Absent when nothing is kept. Throws `object-missing` when what is kept cannot be read whole. */
+	list(signal?: AbortSignal): Promise<KeptList | undefined>;
+	held(): Promise<Held>;
+	/**
+	 * Keeps `live`, which are of that list, and nothing else, by one compare-and-swap. False when the ref moved since:
+	 * then nothing happened. [R3]
+	 */
+	rewrite(from: KeptList, live: readonly KeptSnapshot[]): Promise<boolean>;
+	/** Keeps snapshots, which are kept already, for one more owner. */
+	claim(snapshots: readonly SnapshotId[], owner: Owner): Promise<void>;
+}
+
 export interface SnapshotStore {
+	readonly keeping: Keeping;
 	/** Takes a snapshot of the working tree, or reuses an equal one. Calls are run one after another. */
 	capture(request: CaptureRequest): Promise<Captured>;
 	/** Reads a snapshot that a record names; says why where it cannot be used. [R13] */

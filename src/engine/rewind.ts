@@ -30,6 +30,14 @@ import type {
 	Stage,
 	Worktree,
 } from "./ports.ts";
+import {
+	claimRecorded,
+	planSweep,
+	sweep,
+	type SweepOutcome,
+	type SweepPlan,
+	type SweepRequest,
+} from "./sweep.ts";
 
 /** What a restore to `target` would do, from the files as they were at `now`. */
 export interface Preview {
@@ -106,6 +114,11 @@ export interface Rewind {
 	forget(interrupted: Interrupted): Promise<void>;
 	/** Removes what processes that are gone left behind. */
 	clearLeftovers(): Promise<void>;
+	/** Keeps for an owner what its records name, where somebody keeps it. */
+	claim(owner: Owner, recorded: ReadonlySet<SnapshotId>): Promise<void>;
+	/** What a sweep would drop, and why each other stays. */
+	planSweep(request: SweepRequest): Promise<SweepPlan>;
+	sweep(request: SweepRequest): Promise<SweepOutcome>;
 	close(): Promise<void>;
 }
 
@@ -248,6 +261,9 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 		},
 		forget: worktree.forget,
 		clearLeftovers: worktree.clearLeftovers,
+		claim: (owner, recorded) => claimRecorded(store.keeping, owner, recorded),
+		planSweep: (request) => planSweep(store.keeping, now, request),
+		sweep: (request) => sweep(store.keeping, now, request),
 		close: store.close,
 	};
 }

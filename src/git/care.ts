@@ -11,7 +11,7 @@ import { readJournals } from "../disk/journal.ts";
 import { clearLeftovers, findLeftovers } from "../disk/leftovers.ts";
 import { lookAtLock } from "../disk/process-lock.ts";
 import type { Care, HeavyFile, Incomplete, Remnant, Weight } from "../engine/care.ts";
-import { storeRef } from "./keepalive.ts";
+import { storeRef } from "./store-ref.ts";
 import type { Repository } from "./repository.ts";
 import { type GitRun, harmless, personEnv, runGit } from "./run.ts";
 

@@ -1,39 +1,39 @@
 /**
- * The one ref that keeps snapshots reachable, `refs/pi-rewind/store`.
+ * Keeps snapshots reachable by the one ref, and tells which are; what keep commits look like: keep-chain.ts.
  *
- * It points at a keep commit: the empty tree, whose parents are the keep commit before it and the snapshots it keeps;
- * its message names the session that they are kept for. Reachability is all it is for: the ledger is authoritative.
- *
- *   store ─▶ keep ─▶ keep ─▶ keep
- *              └▶ snapshot ─▶ coverage
+ * Reachability is all the ref is for: the ledger is authoritative.
  *
  * Invariants: [R2] a snapshot is kept before anyone records it. [R3] the ref moves only from the value that was read;
- * the loser rebuilds on the winner's. [R6] no reflog, no hook.
+ * the loser rebuilds on the winner's. After a kill at any moment the ref is the old one or the new one, both whole.
  */
-import { readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { subjects } from "../core/coverage.ts";
-import { isRewindError, RewindError } from "../core/errors.ts";
-import { decodeObjectId, type ObjectId, trustedObjectId } from "../core/ids.ts";
-import type { Owner } from "../engine/ports.ts";
+import { RewindError } from "../core/errors.ts";
+import { type ObjectId, trustedObjectId } from "../core/ids.ts";
+import type { KeptSnapshot } from "../core/retention.ts";
+import type { KeptList, Owner } from "../engine/ports.ts";
+import {
+	foldKept,
+	isKeepCommit,
+	keepMessage,
+	keptBelow,
+	ownersIn,
+	parentsMax,
+	parseChain,
+} from "./keep-chain.ts";
+import { runIn } from "./listing.ts";
 import {
 	commitBytes,
 	emptyTree,
+	hashObject,
+	type ObjectReader,
 	type ParsedCommit,
 	parseCommit,
-	type ObjectReader,
-	zeroId,
 } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
-import { harmless, lineOf, personEnv, runGit } from "./run.ts";
+import { harmless, personEnv } from "./run.ts";
+import { createStoreRef } from "./store-ref.ts";
 
-export const storeRef = "refs/pi-rewind/store";
-
-/** Lost swaps are retried with a growing, random pause: eight busy processes settle in well under this. */
-const triesMax = 40;
-/** git holds a ref's lock for milliseconds; one this old belongs to a process that died. */
-const staleLockMs = 10_000;
 /** Keep commits that others can have put above one in the moment it takes to see that it must go. */
 const chainMax = 1_000;
 
@@ -65,113 +65,100 @@ export interface Keepalive {
 	isKept(id: ObjectId): Promise<boolean>;
 	/** Kept snapshots, newest first, at most `max`. */
 	newest(max: number): Promise<ObjectId[]>;
+	/** All that is kept, by whom; absent when nothing is. Throws `object-missing` when it cannot be read whole. */
+	list(signal?: AbortSignal): Promise<KeptList | undefined>;
+	/**
+	 * Keeps `live`, which are of that list, and nothing else. False when the ref is not where the list was read: then
+	 * nothing happened, and whoever asked decides again.
+	 */
+	rewrite(from: KeptList, live: readonly KeptSnapshot[]): Promise<boolean>;
 }
 
-/** Reads the ref at every call: other processes move it too. */
 export function createKeepalive(
 	repository: Repository,
 	writer: ObjectWriter,
 	objects: ObjectReader,
 ): Keepalive {
-	const env = personEnv();
-	const git = (...args: string[]) => ({
-		args: ["--git-dir", repository.gitDir, ...harmless, ...args],
-		cwd: repository.root,
-		env,
-	});
-	let tip: ObjectId | undefined;
+	const { root, gitDir, format } = repository;
+	const ref = createStoreRef(repository);
+	const utf8 = ["-c", "i18n.logOutputEncoding=UTF-8"];
+	const git = runIn(root, personEnv(), ["--git-dir", gitDir, ...harmless, ...utf8]);
 	const reached = new Set<string>();
 	let reachedFrom: ObjectId | undefined;
 
-	async function readTip(): Promise<ObjectId | undefined> {
-		const { code, stdout } = await runGit({
-			...git("rev-parse", "--verify", "--quiet", storeRef),
-			answers: [1],
+	/** What keeps `snapshots`: themselves, or when they are many, one keep commit above them. */
+	async function parentsFor(
+		snapshots: readonly ObjectId[],
+		owner: Owner,
+		seconds: number,
+	): Promise<readonly ObjectId[]> {
+		if (snapshots.length < parentsMax) return snapshots;
+		const keptAt = seconds * 1000;
+		const all = snapshots.map((id) => ({ id, takenAt: keptAt, keptAt, owners: [owner] }));
+		const { root, bodies } = foldKept(all, format);
+		await writer.writeCommits(bodies);
+		return [root];
+	}
+
+	async function keep(
+		snapshots: readonly ObjectId[],
+		owner: Owner,
+		seconds: number,
+		durable: Promise<unknown>,
+	): Promise<Kept> {
+		const parents = await parentsFor(snapshots, owner, seconds);
+		return ref.untilSwapped(async () => {
+			const previous = await ref.read();
+			// The keep commits' tree must be there as an object, or fsck misses it.
+			if (previous === undefined) await writer.write("tree", Buffer.alloc(0));
+			const body = commitBytes({
+				tree: emptyTree(format),
+				parents: [...(previous === undefined ? [] : [previous]), ...parents],
+				seconds,
+				message: keepMessage([owner]),
+			});
+			const [commit] = await Promise.all([writer.write("commit", body), durable]);
+			if (!(await ref.swap(commit, previous))) return undefined;
+			// Only when nothing else came between is what we know still all there is.
+			if (reachedFrom === previous) reachedFrom = commit;
+			for (const id of [commit, ...snapshots]) reached.add(id);
+			return { commit, body, previous };
 		});
-		return code === 0 ? decodeObjectId(lineOf(stdout), repository.format) : undefined;
 	}
 
-	/** False when somebody else moved the ref, or holds its lock. */
-	async function swap(next: ObjectId, old: ObjectId | undefined): Promise<boolean> {
-		try {
-			const from = old ?? zeroId(repository.format);
-			await runGit(git("update-ref", "--no-deref", storeRef, next, from));
-			return true;
-		} catch (error) {
-			if (!isRewindError(error) || error.code !== "git-failed") throw error;
-			if (
-				/cannot lock ref|Unable to create|reference already exists/.test(
-					String(error.data["stderr"]),
-				)
-			)
-				return false;
-			throw error;
-		}
+	async function withdraw(kept: Kept): Promise<void> {
+		await ref.untilSwapped(async () => {
+			const now = await ref.read();
+			const above = await chainDownTo(now, kept.commit);
+			forget();
+			if (now === undefined) return true;
+			if (above === undefined) return withdrawFolded(kept);
+			return (await ref.swap(await rebuilt(above, kept.previous), now)) || undefined;
+		});
 	}
 
-	async function removeStaleRefLock(): Promise<void> {
-		if (!repository.refsAreFiles) return;
-		const lock = `${join(repository.commonDir, storeRef)}.lock`;
-		const ageMs = await stat(lock).then(
-			(s) => Date.now() - s.mtimeMs,
-			() => 0,
-		);
-		if (ageMs > staleLockMs) await rm(lock, { force: true });
+	/** Somebody folded the chain in the meantime: what the keep commit kept is taken out of that. */
+	async function withdrawFolded({ body, previous }: Kept): Promise<true | undefined> {
+		const list = await api.list();
+		const parents = parseCommit(body)?.parents ?? [];
+		const gone = new Set(parents.filter((id) => id !== previous));
+		const live = list?.snapshots.filter(({ id }) => !gone.has(id)) ?? [];
+		if (list === undefined || live.length === list.snapshots.length) return true;
+		const done = live.length > 0 ? api.rewrite(list, live) : ref.swap(undefined, list.tip);
+		return (await done) || undefined;
 	}
 
-	/** A loose ref needs no process to read; anything else is asked of git. */
-	async function currentTip(): Promise<ObjectId | undefined> {
-		if (repository.refsAreFiles) {
-			const text = await readFile(join(repository.commonDir, storeRef), "latin1").catch(() => "");
-			const loose = decodeObjectId(text.trim(), repository.format);
-			if (loose !== undefined) return loose;
-		}
-		return readTip();
-	}
+	const forget = (): void => {
+		reached.clear();
+		reachedFrom = undefined;
+	};
 
-	return {
-		async keep(snapshots, owner, seconds, durable) {
-			for (let tries = 0; tries < triesMax; tries++) {
-				tip = await currentTip();
-				// The keep commits' tree must be there as an object, or fsck misses it.
-				if (tip === undefined) await writer.write("tree", Buffer.alloc(0));
-				const body = commitBytes({
-					tree: emptyTree(repository.format),
-					parents: [...(tip === undefined ? [] : [tip]), ...snapshots],
-					seconds,
-					message: keepMessage([owner]),
-				});
-				const [commit] = await Promise.all([writer.write("commit", body), durable]);
-				if (await swap(commit, tip)) {
-					// Only when nothing else came between is what we know still all there is.
-					if (reachedFrom === tip) reachedFrom = commit;
-					for (const id of [commit, ...snapshots]) reached.add(id);
-					const previous = tip;
-					tip = commit;
-					return { commit, body, previous };
-				}
-				await pauseAfterLoss(tries);
-			}
-			throw contended();
-		},
-		async withdraw(kept) {
-			for (let tries = 0; tries < triesMax; tries++) {
-				const now = await currentTip();
-				const above = await chainDownTo(now, kept.commit);
-				// Not in the chain any more: a sweep was faster.
-				if (now === undefined || above === undefined) return;
-				const next = await rebuilt(above, kept.previous);
-				const swapped = next === undefined ? await deleteRef(now) : await swap(next, now);
-				reached.clear();
-				reachedFrom = undefined;
-				if (swapped) return;
-				await pauseAfterLoss(tries);
-			}
-			throw contended();
-		},
+	const api: Keepalive = {
+		keep,
+		withdraw,
 		async isKept(id) {
-			if (reached.has(id) && (await currentTip()) === reachedFrom) return true;
-			const now = await currentTip();
+			if (reached.has(id) && (await ref.read()) === reachedFrom) return true;
+			const now = await ref.read();
 			if (now === undefined) return false;
 			if (now !== reachedFrom) {
 				let ids = await listReached(now, reachedFrom);
@@ -186,21 +173,56 @@ export function createKeepalive(
 			return reached.has(id);
 		},
 		async newest(max) {
-			const now = await currentTip();
+			const now = await ref.read();
 			if (now === undefined) return [];
-			const result = await runGit({
-				...git("rev-list", `--max-count=${max * 3}`, "--format=%H %s", now, "--"),
-				answers: [128],
-			});
+			const words = ["--fixed-strings", `--grep=${subjects.snapshot}`];
+			const result = await git(
+				["rev-list", `--max-count=${max}`, ...words, "--format=%H %s", now, "--"],
+				{ answers: [128] },
+			);
 			if (result.code !== 0) return (await walk(now)).slice(0, max);
 			return result.stdout
 				.toString("utf8")
 				.split("\n")
 				.filter((line) => line.endsWith(` ${subjects.snapshot}`))
-				.map((line) => trustedObjectId(line.slice(0, line.indexOf(" "))))
-				.slice(0, max);
+				.map((line) => trustedObjectId(line.slice(0, line.indexOf(" "))));
+		},
+		async list(signal) {
+			const tip = await ref.read();
+			if (tip === undefined) return undefined;
+			const { code, stdout } = await git(
+				["rev-list", "--format=format:%T %ct%n%P%n%B%x00", tip, "--"],
+				{ answers: [128], signal },
+			);
+			if (code !== 0) throw notWhole();
+			return {
+				tip,
+				snapshots: keptBelow(tip, parseChain(stdout.toString("utf8"), format), format),
+			};
+		},
+		async rewrite(from, live) {
+			const { root, bodies } = foldKept(live, format);
+			if (root === from.tip) return true;
+			const ids = bodies.map((body) => hashObject(format, "commit", body));
+			await writer.writeCommits(bodies);
+			const missing = await missingOf([...live.map(({ id }) => id), ...ids]);
+			if (missing > 0) throw notWhole();
+			if (!(await ref.swap(root, from.tip))) return false;
+			forget();
+			// A `git gc --prune=now` that began before the swap takes what it saw unreachable.
+			if ((await missingOf(ids)) > 0) await writer.writeCommits(bodies);
+			return true;
 		},
 	};
+	return api;
+
+	/** How many of them are not there as commits. A ref that reaches one makes the person's own `git gc` fail. */
+	async function missingOf(ids: readonly ObjectId[]): Promise<number> {
+		const stdin = `${ids.join("\n")}\n`;
+		const { stdout } = await git(["cat-file", "--batch-check=%(objecttype)"], { stdin });
+		const types = stdout.toString("latin1").trimEnd().split("\n");
+		return ids.length - types.filter((type) => type === "commit").length;
+	}
 
 	/**
 	 * Snapshots below a keep commit, newest first, past what is missing: git's own listing stops at the first missing
@@ -217,8 +239,7 @@ export function createKeepalive(
 				const object = await objects.read(id).catch(() => undefined);
 				const commit = object?.type === "commit" ? parseCommit(object.content) : undefined;
 				if (commit === undefined) continue;
-				const isKeep = commit.tree === emptyTree(repository.format) && commit.parents.length > 0;
-				if (isKeep && !commit.message.startsWith(subjects.snapshot)) next.push(...commit.parents);
+				if (isKeepCommit(commit, format)) next.push(...commit.parents);
 				else snapshots.push(id);
 			}
 			level = next;
@@ -234,7 +255,7 @@ export function createKeepalive(
 		const above: ParsedCommit[] = [];
 		for (let at = from; at !== undefined && above.length < chainMax;) {
 			if (at === end) return above;
-			const { code, stdout } = await runGit({ ...git("cat-file", "commit", at), answers: [128] });
+			const { code, stdout } = await git(["cat-file", "commit", at], { answers: [128] });
 			const commit = code === 0 ? parseCommit(stdout) : undefined;
 			if (commit === undefined) return undefined;
 			above.push(commit);
@@ -250,28 +271,15 @@ export function createKeepalive(
 	): Promise<ObjectId | undefined> {
 		if (above.length === 0) return previous;
 		const body = commitBytes({
-			tree: emptyTree(repository.format),
+			tree: emptyTree(format),
 			parents: [
 				...(previous === undefined ? [] : [previous]),
 				...above.flatMap(({ parents }) => parents.slice(1)),
 			],
-			seconds: 0,
+			seconds: Math.max(...above.map(({ seconds }) => seconds)),
 			message: keepMessage(above.flatMap(({ message }) => ownersIn(message))),
 		});
 		return writer.write("commit", body);
-	}
-
-	async function deleteRef(old: ObjectId): Promise<boolean> {
-		const { code } = await runGit({
-			...git("update-ref", "--no-deref", "-d", storeRef, old),
-			answers: [1, 128],
-		});
-		return code === 0;
-	}
-
-	async function pauseAfterLoss(tries: number): Promise<void> {
-		await removeStaleRefLock();
-		await new Promise((done) => setTimeout(done, Math.random() * 10 * Math.min(tries + 1, 10)));
 	}
 
 	/** All commits that `from` reaches and `known` does not; absent when `known` is no ancestor of it any more. */
@@ -280,43 +288,21 @@ export function createKeepalive(
 		known: ObjectId | undefined,
 	): Promise<ObjectId[] | undefined> {
 		if (known !== undefined) {
-			const { code } = await runGit({
-				...git("merge-base", "--is-ancestor", known, from),
+			const { code } = await git(["merge-base", "--is-ancestor", known, from], {
 				answers: [1, 128],
 			});
 			if (code !== 0) return undefined;
 		}
-		const { code, stdout } = await runGit({
-			...git("rev-list", from, ...(known === undefined ? [] : [`^${known}`]), "--"),
-			answers: [128],
-		});
+		const { code, stdout } = await git(
+			["rev-list", from, ...(known === undefined ? [] : [`^${known}`]), "--"],
+			{ answers: [128] },
+		);
 		if (code !== 0) return walk(from);
 		return stdout.toString("latin1").split("\n").filter(Boolean).map(trustedObjectId);
 	}
 }
 
-/** Trailers, so that `git log` and a sweep read them alike: a `Session` and, where there is one, its file after it. */
-function keepMessage(owners: readonly Owner[]): string {
-	const trailers = owners.map(({ sessionId, sessionFile }) => {
-		const file = sessionFile === undefined ? "" : `Session-File: ${oneLine(sessionFile)}\n`;
-		return `Session: ${oneLine(sessionId)}\n${file}`;
+const notWhole = (): RewindError =>
+	new RewindError("object-missing", "Not all that is kept is there", {
+		hint: "Nothing is dropped; git fsck tells what is missing",
 	});
-	return `${subjects.keep}\n\n${trailers.join("")}`;
-}
-
-const oneLine = (text: string): string => text.replace(/[\r\n]/g, " ");
-
-/** The owners that a keep commit's message names. */
-function ownersIn(message: string): Owner[] {
-	return [...message.matchAll(/^Session: (.*)$(?:\nSession-File: (.*)$)?/gm)].map(
-		([, sessionId = "", sessionFile]) =>
-			sessionFile === undefined ? { sessionId } : { sessionId, sessionFile },
-	);
-}
-
-const contended = (): RewindError =>
-	new RewindError(
-		"keepalive-contended",
-		`${storeRef} could not be moved: other processes keep moving it`,
-		{ hint: "This point was not recorded; the next one tries again" },
-	);

@@ -205,6 +205,8 @@ export function commitBytes(commit: {
 export interface ParsedCommit {
 	readonly tree: ObjectId;
 	readonly parents: readonly ObjectId[];
+	/** Of the committer, since the epoch. */
+	readonly seconds: number;
 	readonly message: string;
 }
 
@@ -219,7 +221,10 @@ export function parseCommit(content: Buffer): ParsedCommit | undefined {
 			.map((line) => trustedObjectId(line.slice(key.length + 1)));
 	const [tree] = idsOf("tree");
 	if (tree === undefined) return undefined;
-	return { tree, parents: idsOf("parent"), message: cut < 0 ? "" : text.slice(cut + 2) };
+	const committer = header.findLast((line) => line.startsWith("committer ")) ?? "";
+	const seconds = Number(/ (\d+) [-+]\d+$/.exec(committer)?.[1] ?? 0);
+	const message = cut < 0 ? "" : text.slice(cut + 2);
+	return { tree, parents: idsOf("parent"), seconds, message };
 }
 
 /** The bytes of a tree object from entries sorted by name; for flat trees of files only. */

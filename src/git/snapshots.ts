@@ -14,6 +14,7 @@ import { isOwn, type OwnPaths } from "./classify.ts";
 import { compareTrees, countLines, readPatch } from "./compare.ts";
 import { readDiff } from "./diff.ts";
 import { headPosition, operationInProgress } from "./head.ts";
+import { readHeld } from "./held.ts";
 import { ignoredByRules } from "./ignore-rules.ts";
 import { worktreeIdentity } from "./identity.ts";
 import { createKeepalive } from "./keepalive.ts";
@@ -99,6 +100,15 @@ export async function openSnapshotStore(
 	}
 
 	return {
+		keeping: {
+			list: keepalive.list,
+			rewrite: keepalive.rewrite,
+			held: () => readHeld(repository, options.now()),
+			async claim(snapshots, owner) {
+				const seconds = Math.floor(options.now() / 1000);
+				await keepalive.keep(snapshots, owner, seconds, Promise.resolve());
+			},
+		},
 		capture(request) {
 			const next = queue.then(() => captureOrSay(request));
 			// The next capture runs whether or not this one worked; who asked for this one is told.

@@ -1,15 +1,19 @@
 /**
  * A process of its own with an engine in it: to be killed, to run beside others, to run as somebody else.
  *
- *   child.ts <root> captures <count> [<file>]      captures that often, changing <file> before each; prints ids
+ *   child.ts <root> captures <count> [<file> [<session file>]]
+ *                                                  captures that often, changing <file> before each; prints ids
+ *   child.ts <root> sweep <sessions> [fault]       keeps one point of each session in that folder, once
  *   child.ts <root> coverage                       captures once; prints the id and the list of what is not covered
  *   child.ts <root> restore <id> [fault]           restores; prints the skips
  *   child.ts <root> part <id> <fault> <path>       restores that path, with the content "part" in the target's stead
  *   child.ts <root> fails <id>                     restores; prints the code of the error and its message
  *
  * A fault is `kill:<n>` (dies before the n-th change to the disk), `kill-after:<n>`, `broken:<n>` (from the n-th change
- * on, every change fails), or `lock:<folder>:<folder>…` (once all is prepared, nobody may look into these).
+ * on, every change fails), or `lock:<folder>:<folder>…` (once all is prepared, nobody may look into these). For a sweep it
+ * is `spawn:<n>` (dies before the n-th process is started) or `spawned:<n>`.
  */
+import child_process from "node:child_process";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -18,9 +22,13 @@ import { isRewindError } from "../../src/core/errors.ts";
 import type { RestoreRequest, Rewind } from "../../src/engine/rewind.ts";
 import { createGitEngine } from "../../src/git/open.ts";
 import { isOfRestore } from "../support/changes.ts";
+import { sweepRequest } from "../support/sweeps.ts";
 
 const [root = "", verb = "", first = "", second = "", third = ""] = process.argv.slice(2);
-const owner = { sessionId: `child-${process.pid}` };
+const owner = {
+	sessionId: `child-${process.pid}`,
+	...(verb === "captures" && third !== "" ? { sessionFile: third } : {}),
+};
 
 async function open(): Promise<Rewind> {
 	const opened = await createGitEngine(Date.now)({
@@ -68,6 +76,29 @@ function plant(fault: string): void {
 	syncBuiltinESMExports();
 }
 
+/** Dies before or after the n-th process is started; that process goes on alone. */
+function plantSpawn(fault: string): void {
+	const [kind, number] = fault.split(":");
+	let left = Number(number);
+	const real = child_process.spawn;
+	Reflect.set(child_process, "spawn", (...args: unknown[]): unknown => {
+		left--;
+		if (kind === "spawn" && left === 0) process.kill(process.pid, "SIGKILL");
+		const result: unknown = Reflect.apply(real, child_process, args);
+		if (kind === "spawned" && left === 0) process.kill(process.pid, "SIGKILL");
+		return result;
+	});
+	syncBuiltinESMExports();
+}
+
+async function sweep(rewind: Rewind): Promise<void> {
+	if (second !== "") plantSpawn(second);
+	const outcome = await rewind.sweep(sweepRequest(first));
+	console.log(
+		outcome.kind === "swept" ? `${outcome.kind} ${outcome.dropped.length}` : outcome.kind,
+	);
+}
+
 async function captures(rewind: Rewind): Promise<void> {
 	for (let i = 0; i < Number(first); i++) {
 		if (second !== "")
@@ -107,6 +138,7 @@ async function part(rewind: Rewind): Promise<Pick<RestoreRequest, "only" | "cont
 
 const rewind = await open();
 if (verb === "captures") await captures(rewind);
+else if (verb === "sweep") await sweep(rewind);
 else if (verb === "coverage") await coverage(rewind);
 else if (verb === "restore" || verb === "part") await restore(rewind);
 else if (verb === "fails")

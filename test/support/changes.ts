@@ -9,6 +9,6 @@ export const isOfRestore = (args: readonly unknown[]): boolean =>
 	args.some(
 		(arg) =>
 			(typeof arg === "string" || Buffer.isBuffer(arg)) &&
-			/^\//.test(String(arg)) &&
+			String(arg).startsWith("/") &&
 			!/\/pi-rewind(\/(?!stage-)|$)/.test(String(arg)),
 	);
