@@ -8,5 +8,5 @@ import { createGitEngine } from "./git/open.ts";
 import { startHost } from "./pi/host.ts";
 
 export default function rewind(pi: ExtensionAPI): void {
-	startHost(pi, createGitEngine(Date.now));
+	startHost(pi, createGitEngine(Date.now), Date.now);
 }

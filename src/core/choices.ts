@@ -11,7 +11,7 @@ import type { ObjectId } from "./ids.ts";
 import type { Counts, Skip, SkipReason } from "./plan.ts";
 import type { Restored } from "./records.ts";
 
-export type Choice = "keep" | "restore" | "code-only" | "undo" | "cancel";
+export type Choice = "keep" | "keep-summary" | "restore" | "code-only" | "undo" | "cancel";
 
 export interface Option {
 	readonly choice: Choice;
@@ -90,6 +90,20 @@ export function forkQuestion(facts: NavigationFacts): Question {
 	};
 }
 
+/** `/rewind`, where *undo* stands in the list of points already. */
+export function rewindQuestion(facts: NavigationFacts): Question {
+	return {
+		title: titleOf(`Rewind to ${facts.target} · what should go back?`, facts),
+		options: [
+			{ choice: "keep", label: "Conversation only (keep current files)" },
+			{ choice: "keep-summary", label: "Conversation only, with a summary of what is left behind" },
+			...offered("restore", "Restore all (files + conversation)", facts.restore),
+			...offered("code-only", "Code only (restore files, keep conversation)", facts.restore),
+			{ choice: "cancel", label: "Cancel" },
+		],
+	};
+}
+
 function offered(choice: Choice, words: string, offer: Offer | undefined): Option[] {
 	if (offer?.kind !== "available") return [];
 	return [{ choice, label: `${words} (${describeCounts(offer.counts)})` }];
@@ -109,20 +123,35 @@ function titleOf(first: string, { restore, undo, running }: NavigationFacts): st
 }
 
 /** What a person should know before the files go back. */
-export function warningsOf(offer: RestoreOffer): string[] {
-	const lines: string[] = [];
+export const warningsOf = (offer: RestoreOffer): string[] => [
+	...moveWarning(offer),
+	...changedSinceWarning(offer),
+	...leftAloneWarnings(offer),
+];
+
+/** The same, with what the person changed by hand first. */
+export const warningsByHandFirst = (offer: RestoreOffer): string[] => [
+	...changedSinceWarning(offer),
+	...moveWarning(offer),
+	...leftAloneWarnings(offer),
+];
+
+function moveWarning(offer: RestoreOffer): string[] {
 	const moved = describeMove(offer);
-	if (moved !== undefined) lines.push(`${moved}.`);
-	if (offer.changedSince.length > 0) {
-		const files = offer.changedSince.length === 1 ? "1 file" : `${offer.changedSince.length} files`;
-		lines.push(
-			`Also reverts ${files} changed since the last answer: ${listNames(offer.changedSince)}.`,
-		);
-	}
-	if (offer.skips.length > 0) lines.push(`Left as is: ${describeSkips(offer.skips)}.`);
-	if (offer.notCovered.length > 0)
-		lines.push(`Not covered: ${describeNotCovered(offer.notCovered)}.`);
-	return lines;
+	return moved === undefined ? [] : [`${moved}.`];
+}
+
+function changedSinceWarning({ changedSince }: RestoreOffer): string[] {
+	if (changedSince.length === 0) return [];
+	const files = changedSince.length === 1 ? "1 file" : `${changedSince.length} files`;
+	return [`Also reverts ${files} changed since the last answer: ${listNames(changedSince)}.`];
+}
+
+function leftAloneWarnings({ skips, notCovered }: RestoreOffer): string[] {
+	return [
+		...(skips.length > 0 ? [`Left as is: ${describeSkips(skips)}.`] : []),
+		...(notCovered.length > 0 ? [`Not covered: ${describeNotCovered(notCovered)}.`] : []),
+	];
 }
 
 /** `2 changed, 1 added, 1 deleted`, without the zeros; `nothing to change` when all are. */

@@ -96,12 +96,11 @@ function fileSpans({ added, changed, deleted }: Counts): Span[] {
 	return parts.flatMap((part, i) => (i === 0 ? [part] : [span(" "), part]));
 }
 
-/** `+120 −8`; both, so that they are not taken for files. */
-const lineSpans = ({ added, removed }: LineCounts): Span[] => [
-	span(`+${added}`, "added"),
-	span(" "),
-	span(`−${removed}`, "removed"),
-];
+/** `+120 −8`; both, so that they are not taken for files. Nothing where no line of a text differs. */
+const lineSpans = ({ added, removed }: LineCounts): Span[] =>
+	added + removed === 0
+		? []
+		: [span(`+${added}`, "added"), span(" "), span(`−${removed}`, "removed")];
 
 export const branchName = (branch: string): string => branch.replace(/^refs\/heads\//, "");
 
@@ -149,7 +148,8 @@ function describeRun(run: RunFacts | undefined): string {
 	if (run === undefined) return "What its run changed is not known";
 	if (run.changes.length === 0) return "Its run changed no files";
 	const names = listNames(run.changes.map(({ path }) => path));
-	const lines = run.lines === undefined ? "" : ` (+${run.lines.added} −${run.lines.removed})`;
+	const spans = run.lines === undefined ? [] : lineSpans(run.lines);
+	const lines = spans.length === 0 ? "" : ` (${spans.map(({ text }) => text).join("")})`;
 	return `Its run changed ${names}${lines}`;
 }
 

@@ -23,6 +23,8 @@ export interface Weighed {
 /** The files now, and what changed in them since the session's newest boundary. */
 export interface Moment {
 	readonly now: Snapshot;
+	/** Absent when there is none, or it cannot be read any more. */
+	readonly boundary?: Snapshot;
 	readonly changed: readonly BytePath[];
 }
 
@@ -38,7 +40,7 @@ export async function lookNow(
 	const now = captured.snapshot;
 	if (boundary === undefined || typeof boundary === "string") return { now, changed: [] };
 	const changes = await engine.changedBetween(boundary, now);
-	return { now, changed: changes.map(({ path }) => path) };
+	return { now, boundary, changed: changes.map(({ path }) => path) };
 }
 
 /** The moment, or the words why there is none. Throws `aborted` alone. */

@@ -22,8 +22,11 @@ import type { OpenEngine } from "../engine/open.ts";
 import type { Rewind } from "../engine/rewind.ts";
 import { createEngines } from "./engines.ts";
 import { listenToIntegrations } from "./integrations.ts";
-import { createNavigation, type Departure, type Navigation } from "./navigation.ts";
+import type { Departure } from "./moves.ts";
+import { createNavigation, type Navigation } from "./navigation.ts";
 import { afterRedraw, type Notify, notify, notifySilently } from "./notices.ts";
+import type { RewindDeps } from "./rewind.ts";
+import { registerRewind } from "./rewind-command.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
 import { openSession, type Session } from "./session.ts";
@@ -52,6 +55,9 @@ interface Live {
 	readonly recorder: Recorder;
 	readonly navigation: Navigation;
 	engine(): Promise<Rewind | undefined>;
+	readonly notify: Notify;
+	/** Why there is no engine. */
+	whyNone(): string;
 	/** Ends what runs in the background and waits, not for ever, until every boundary is recorded. */
 	settle(): Promise<void>;
 	close(): Promise<void>;
@@ -63,11 +69,14 @@ const shutdownMs = 10_000;
 const log = createSessionLog();
 
 /** Registers everything with Pi. Called once per session: the factory runs anew for each. */
-export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
+export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () => number): void {
 	const token = {};
 	let live: Live | undefined;
 	let running = false;
+	/** The signal of a compaction that is under way: Pi 0.84 lets the conversation move in the middle of it. */
+	let compacting: AbortSignal | undefined;
 
+	registerRewind(pi, { open: openCommand, whyBusy, clock });
 	registerTranscript(pi, () => live?.settings.safetySnapshot ?? false);
 	const integrations = listenToIntegrations(pi, {
 		allows: (source) => live?.settings.integrations.includes(source) ?? false,
@@ -96,6 +105,20 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		else if (event.reason === "fork") await takeOverPending(live, event.previousSessionFile);
 	});
 
+	async function openCommand(): Promise<RewindDeps | undefined> {
+		if (live === undefined) return undefined;
+		const { session, settings, navigation, recorder, notify: say } = live;
+		const engine = await live.engine();
+		await recorder.settled();
+		return { session, settings, navigation, engine, whyNone: live.whyNone(), notify: say };
+	}
+
+	function whyBusy(ctx: ExtensionContext): string | undefined {
+		if (compacting?.aborted === false)
+			return "a compaction is under way: try again when it has ended";
+		return running || !ctx.isIdle() ? "an agent is running: finish or abort it first" : undefined;
+	}
+
 	async function openLive(ctx: ExtensionContext, inherited: Chain): Promise<Live> {
 		const agentDir = getAgentDir();
 		const read = await readSettingsLayers({
@@ -109,13 +132,17 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		const session = openSession(pi, ctx, log, inherited);
 		const say = settings.silentCheckpoints ? notifySilently : notify;
 		const status = createStatus(ctx, session, settings, say);
+		let whyNone = "";
 		const engines = createEngines(openEngine, {
 			cwd: ctx.cwd,
 			agentDir,
 			sessionDir: ctx.sessionManager.getSessionDir(),
 			settings,
 			owner: session.owner,
-			onOpened: status.opened,
+			onOpened(opened) {
+				whyNone = opened.kind === "unavailable" ? `no points here, ${opened.message}` : "";
+				status.opened(opened);
+			},
 		});
 		const ending = new AbortController();
 		const recorder = createRecorder({
@@ -142,6 +169,8 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			recorder,
 			navigation,
 			engine: engines.get,
+			notify: say,
+			whyNone: () => whyNone,
 			async settle() {
 				warming.abort();
 				const timer = setTimeout(() => ending.abort(), shutdownMs);
@@ -201,6 +230,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 	pi.on("before_agent_start", () => live?.recorder.promptBegins());
 	pi.on("agent_start", () => {
 		running = true;
+		compacting = undefined;
 	});
 	pi.on("message_start", (event) => {
 		if (event.message.role === "user") live?.recorder.userMessageStarts(event.message);
@@ -224,7 +254,14 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		// The run is over, nobody waits for a next turn: who sees it settled finds it recorded.
 		await live?.recorder.settled();
 	});
+	pi.on("session_before_compact", ({ signal }) => {
+		compacting = signal;
+	});
+	pi.on("session_compact_failed", () => {
+		compacting = undefined;
+	});
 	pi.on("session_compact", () => {
+		compacting = undefined;
 		// The event can name an older compaction with the same text; the branch's newest is the one just made.
 		const entry = live?.session.branch().findLast(({ type }) => type === "compaction");
 		if (entry !== undefined) live?.recorder.bindNow(entry.id);

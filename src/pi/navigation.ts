@@ -19,14 +19,14 @@ import {
 	type Question,
 	treeQuestion,
 } from "../core/choices.ts";
-import { pointKind } from "../core/entries.ts";
 import { describeError, RewindError } from "../core/errors.ts";
 import type { SnapshotId } from "../core/ids.ts";
-import { type Chain, type ResolvedUndo, resolveUndo } from "../core/lineage.ts";
+import { type Chain, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
-import type { Prepared, Rewind } from "../engine/rewind.ts";
+import type { Rewind } from "../engine/rewind.ts";
 import { afterRedraw, type Notify } from "./notices.ts";
+import { type Decision, type Deed, type Departure, isAt, landingOf, undoOf } from "./moves.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
 import type { OpDraft, Session } from "./session.ts";
@@ -42,34 +42,7 @@ export interface NavigationDeps {
 	readonly notify: Notify;
 }
 
-/** What to do with the files once the move is certain. */
-type Deed =
-	| { readonly kind: "keep" }
-	| {
-			readonly kind: "restore";
-			readonly what: "restore" | "undo";
-			readonly prepared: Prepared;
-			readonly label: string;
-	  };
-
 const cancel = { cancel: true } as const;
-
-/** A deed, and the move that it was chosen for. */
-interface Decision {
-	readonly deed: Deed;
-	/** Where `/tree` will put the leaf, before entries that it appends; absent for a fork. */
-	readonly landing: string | null | undefined;
-}
-
-/** What the child of a fork is to know. */
-export interface Departure {
-	/** What it is to record. */
-	readonly draft: OpDraft;
-	/** Its ancestors' records, for a child that no file tells of them. */
-	readonly chain: Chain;
-	/** What went wrong on the way, to be told once its screen stands. */
-	readonly trouble?: string;
-}
 
 export interface Navigation {
 	beforeTree(
@@ -89,6 +62,13 @@ export interface Navigation {
 	): Promise<typeof cancel | undefined>;
 	/** Does what was chosen for the fork and records it in the parent. */
 	leaveForFork(): Promise<Departure>;
+	/**
+	 * The next move to `targetId` was decided on elsewhere: it is not asked again. Gives back how to call that off.
+	 * Whoever decided throws away what was prepared when the move does not come.
+	 */
+	expect(targetId: string, decided: Deed): () => void;
+	/** Does it where the conversation stands, and says so. */
+	doHere(decided: Deed & { kind: "restore" }, ctx: ExtensionContext): Promise<void>;
 	/** Throws away what was prepared for a move that did not come. */
 	forget(): Promise<void>;
 }
@@ -97,6 +77,8 @@ export interface Navigation {
 export function createNavigation(deps: NavigationDeps): Navigation {
 	const { session, recorder, settings } = deps;
 	let decision: Decision | undefined;
+	/** What `/rewind` decided, for a move that it begins right after. */
+	let expected: { readonly targetId: string; readonly decided: Deed } | undefined;
 	/** A question stands, or is being prepared. Pi 0.84 lets a second navigation begin meanwhile. */
 	let asking = false;
 	/** The chain of an ephemeral session before its fork: 0.84 turns the session itself into the child early. */
@@ -221,31 +203,55 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		ctx: ExtensionContext,
 	): Promise<typeof cancel> {
 		const decided = await prepare(choice, offered, engine);
-		if (decided.kind !== "restore") return cancel;
+		if (decided.kind === "restore") await doHere(decided, engine, ctx);
+		return cancel;
+	}
+
+	async function doHere(
+		decided: Deed & { kind: "restore" },
+		engine: Rewind,
+		ctx: ExtensionContext,
+	): Promise<void> {
 		// The question can have stood while a prompt came in.
 		if (deps.isRunning() || !ctx.isIdle()) {
 			await engine.discard(decided.prepared);
 			const message = "An agent is running: finish or abort it first; no files were changed";
 			deps.notify(ctx, message, "warning");
-			return cancel;
+			return;
 		}
 		try {
-			const { note } = await restore(decided, engine, () => undefined, session.appendOp);
-			deps.notify(ctx, describeOutcome(note), "info");
+			const { note, draft } = await restore(decided, engine, () => undefined, session.appendOp);
+			deps.notify(ctx, describeOutcome(note, draft.undoAfter !== undefined), "info");
 		} catch (error) {
 			// What is true of the files stands in the error itself.
 			deps.notify(ctx, describeError(error), "error");
 		}
-		return cancel;
+	}
+
+	/** What was decided for this very move; once. */
+	function takeExpected(targetId: string): Deed | undefined {
+		const taken = expected;
+		expected = undefined;
+		return taken?.targetId === targetId ? taken.decided : undefined;
 	}
 
 	return {
 		forget,
+		expect(targetId, decided) {
+			const mine = { targetId, decided };
+			expected = mine;
+			return () => {
+				if (expected === mine) expected = undefined;
+			};
+		},
+		doHere: async (decided, ctx) => doHere(decided, await engineOrThrow(), ctx),
 		beforeTree: (targetId, signal, ctx) =>
 			orCancel(ctx, signal, async () => {
 				const target = session.entry(targetId);
 				const landing = landingOf(target);
-				decision = { deed: { kind: "keep" }, landing };
+				const decided = takeExpected(targetId);
+				decision = { deed: decided ?? { kind: "keep" }, landing };
+				if (decided !== undefined) return undefined;
 				const engine = await deps.engine();
 				if (engine === undefined || !ctx.hasUI || settings.onTree === "keep") return undefined;
 				const offered = await offers(target, engine, signal);
@@ -256,7 +262,8 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 			}),
 		async afterTree(leafId, summaryId, ctx) {
 			// Pi 0.84 can have two moves under way: what was chosen for one is not done at the other.
-			if (decision?.landing !== undefined && !isAt(leafId, decision.landing)) await forget();
+			if (decision?.landing !== undefined && !isAt(leafId, decision.landing, session))
+				await forget();
 			const decided = decision?.deed ?? { kind: "keep" };
 			decision = undefined;
 			const bindings = (id: SnapshotId) =>
@@ -320,16 +327,6 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		},
 	};
 
-	/** Whether `/tree` landed there: above the leaf stand only entries that it, or a handler of its, appended. */
-	function isAt(leafId: string | null, landing: string | null): boolean {
-		for (let at = leafId; at !== landing;) {
-			const entry = at === null ? undefined : session.entry(at);
-			if (entry === undefined || !appendedByMoves.has(entry.type)) return false;
-			at = entry.parentId;
-		}
-		return true;
-	}
-
 	/** For readers of the predecessors' kind; ours takes it over in memory. */
 	function handOver({ current, undo, undoAfter }: OpDraft): void {
 		if (session.isEphemeral || current === undefined) return;
@@ -350,23 +347,9 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	}
 }
 
-const appendedByMoves: ReadonlySet<string> = new Set(["branch_summary", "label", "custom"]);
-
-/** Pi goes to the parent of what a person wrote, so that it can be written anew, and to anything else itself. */
-function landingOf(target: SessionEntry | undefined): string | null | undefined {
-	if (target === undefined) return undefined;
-	const isWritten = pointKind(target) === "user" || target.type === "custom_message";
-	return isWritten ? target.parentId : target.id;
-}
-
 /** Never resolves without a signal. */
 const whenAborted = (signal: AbortSignal | undefined): Promise<void> =>
 	new Promise((resolve) => {
 		if (signal?.aborted === true) resolve();
 		signal?.addEventListener("abort", () => resolve(), { once: true });
 	});
-
-const undoOf = (undo: ResolvedUndo | undefined): Pick<OpDraft, "undo" | "undoAfter"> =>
-	undo === undefined
-		? {}
-		: { undo: undo.snapshot, ...(undo.after === undefined ? {} : { undoAfter: undo.after }) };

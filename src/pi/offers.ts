@@ -6,6 +6,7 @@
 import type { SessionEntry } from "@earendil-works/pi-coding-agent";
 import type { NavigationFacts } from "../core/choices.ts";
 import { describeEntry, pointKind } from "../core/entries.ts";
+import { resolvePoint } from "../core/lineage.ts";
 import type { Settings } from "../core/settings.ts";
 import { lookNow, momentOr, notOffered, weighPoint, weighUndo } from "../engine/offers.ts";
 import type { Preview, Rewind } from "../engine/rewind.ts";
@@ -70,21 +71,21 @@ async function reasonWithoutPoint(
 	session: Session,
 ): Promise<string> {
 	if (target === undefined) return "no such entry";
-	const [problem] = (await session.lineage()).problems;
-	const why = whyWithout(target, problem);
+	const { chain, problems } = await session.lineage();
+	const why = whyWithout(target, problems[0]);
 	// A file can hold a circle of parents. [R10]
 	const seen = new Set<string>([target.id]);
 	let at = session.entry(target.parentId ?? "");
 	while (at !== undefined && !seen.has(at.id)) {
 		seen.add(at.id);
-		if ((await session.point(at)) !== undefined)
-			return `${why}; the nearest is ${describeEntry(at)}`;
+		if (resolvePoint(at, chain) !== undefined) return `${why}; the nearest is ${describeEntry(at)}`;
 		at = session.entry(at.parentId ?? "");
 	}
 	return why;
 }
 
-function whyWithout(target: SessionEntry, problem: LineageProblem | undefined): string {
+/** Why no record binds it. */
+export function whyWithout(target: SessionEntry, problem: LineageProblem | undefined): string {
 	if (pointKind(target) === "none") return "this kind of entry has no point of its own";
 	if (problem === undefined) return "no point was taken there";
 	// Its record stands in a file that could not be read: nobody can say that there is no point.

@@ -1,5 +1,5 @@
 /** The checklist of changed paths: folders and files, what becomes of each, and what is picked. */
-import type { FileChange } from "../core/changes.ts";
+import type { ChangeMark, FileChange } from "../core/changes.ts";
 import { type BytePath, displayPath, bytePathOf, parentPath } from "../core/ids.ts";
 import {
 	createSelection,
@@ -19,8 +19,10 @@ import type { Screen } from "./screen.ts";
 export interface ChecklistOptions {
 	readonly title: string;
 	readonly changes: readonly FileChange[];
-	/** What happens to the picked ones, in a word: `restore`. */
+	/** What enter does: `go on`. */
 	readonly does: string;
+	/** What becomes of a file, by its mark, after its name: `comes back`. */
+	readonly words: Readonly<Record<ChangeMark, string>>;
 	/** Absent when it was left. Never empty. */
 	close(picked: readonly FileChange[] | undefined): void;
 }
@@ -44,7 +46,7 @@ export function createChecklist(env: ScreenEnv, options: ChecklistOptions): Scre
 		detail(index) {
 			if (warned) return [span("Nothing is picked: space picks, esc leaves", "warning")];
 			const row = rowAt(selection, index);
-			return row === undefined ? [] : [span(checklistDetail(row), "quiet")];
+			return row === undefined ? [] : [span(checklistDetail(row, options.words), "quiet")];
 		},
 		hints: () => [
 			{ key: "space", does: "pick" },
@@ -99,18 +101,14 @@ function nameOf(path: BytePath): BytePath {
 	return parent === "" ? path : bytePathOf(path.slice(parent.length + 1));
 }
 
-const markWords = {
-	M: "changes",
-	A: "comes back",
-	D: "goes",
-	R: "goes back under its old name",
-} as const;
-
 /** The whole path, and what would become of it. */
-export function checklistDetail(row: SelectionRow): string {
+export function checklistDetail(
+	row: SelectionRow,
+	words: Readonly<Record<ChangeMark, string>>,
+): string {
 	if (row.kind === "folder") {
 		const where = row.path === "" ? "the root" : displayPath(row.path);
 		return `All ${row.total} in ${where}`;
 	}
-	return `${displayPath(row.change.path)} ${markWords[row.mark]}`;
+	return `${displayPath(row.change.path)} ${words[row.mark]}`;
 }

@@ -10,7 +10,9 @@ import type { Bindings, Hint } from "./keys.ts";
 
 /** What Pi gives to a screen. */
 export interface ScreenEnv {
-	readonly tui: Pick<TUI, "requestRender"> & { readonly terminal: Pick<TUI["terminal"], "rows"> };
+	readonly tui: Pick<TUI, "requestRender"> & {
+		readonly terminal: Pick<TUI["terminal"], "rows" | "columns">;
+	};
 	readonly theme: Colours;
 	readonly keybindings: Bindings;
 }
@@ -59,6 +61,8 @@ export function drawRow(theme: Colours, { left, right = [] }: RowText, width: nu
 
 export interface FrameParts {
 	readonly title: readonly Span[];
+	/** Lines of the title at most, where the body needs less room than usual. */
+	readonly titleRows?: number;
 	/** What is true of the marked row, or of where the text stands. */
 	readonly detail: readonly Span[];
 	/** In order of weight: those that do not fit are left out from the end. */
@@ -72,9 +76,9 @@ export function drawFrame({ tui, theme }: ScreenEnv, width: number, parts: Frame
 	const rows = Math.max(tui.terminal.rows, 1);
 	const isRuled = rows >= ruledRowsMin;
 	const rule = isRuled ? [theme.fg("border", "─".repeat(width))] : [];
-	const tall = isRuled ? titleRowsMax : 2;
+	const tall = parts.titleRows ?? (isRuled ? titleRowsMax : 2);
 	const title = wrapped(theme, parts.title, width, tall);
-	const detail = wrapped(theme, parts.detail, width, isRuled ? detailRowsMax : 1);
+	const detail = wrapped(theme, parts.detail, width, isRuled ? detailRowsMax : 2);
 	const keys = drawHints(theme, parts.hints, width);
 	const around = rule.length * 3 + title.length + detail.length + 1;
 	const height = Math.max(bodyRowsMin, rows - around);

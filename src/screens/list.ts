@@ -9,6 +9,8 @@ import { keepInView, moveCursor, type Scroll } from "./scroll.ts";
 
 export interface ListOptions {
 	title(): readonly Span[];
+	/** For a list of few rows and a long title: how many rows it needs. */
+	readonly rowsNeeded?: number;
 	count(): number;
 	/** What stands in a row that is seen now. */
 	row(index: number): RowText;
@@ -43,6 +45,9 @@ export function createList(env: ScreenEnv, options: ListOptions): Screen {
 		render: (width) =>
 			drawFrame(env, width, {
 				title: options.title(),
+				...(options.rowsNeeded === undefined
+					? {}
+					: { titleRows: Math.max(1, env.tui.terminal.rows - options.rowsNeeded - 3) }),
 				detail: options.count() === 0 ? [] : options.detail(scroll.cursor),
 				hints: options.hints(),
 				body(rows) {

@@ -44,6 +44,9 @@ export function openScreen(
 				get rows() {
 					return rows;
 				},
+				get columns() {
+					return columns;
+				},
 			},
 		},
 		theme: { fg: (_colour, text) => text, bold: (text) => text },

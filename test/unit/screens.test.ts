@@ -132,6 +132,7 @@ describe("the checklist", () => {
 					title: "Which paths?",
 					changes: paths.map(changeOf),
 					does: "restore",
+					words: { M: "changes", A: "comes", D: "goes", R: "is renamed" },
 					close: (picked) => (answer = picked ?? "left"),
 				}),
 			size,
