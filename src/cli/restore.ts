@@ -90,7 +90,13 @@ async function weigh(
 	const owner = ownerOf(target.found);
 	const moment = await lookNow(rewind, owner, target.found?.session.ledger.latest);
 	const part = only === undefined ? undefined : await partOf(place, target, moment.now, only);
-	const { offer, preview } = await weighPoint(target.snapshot, moment, rewind, owner, part);
+	const { offer, preview } = await weighPoint(
+		target.snapshot,
+		moment,
+		rewind,
+		owner,
+		part === undefined ? {} : { only: part },
+	);
 	if (offer.kind === "available" && preview !== undefined) return { offer, preview };
 	const reason = offer.kind === "unavailable" ? offer.reason : "it cannot be weighed";
 	throw new RewindError("point-unavailable", `Files cannot be restored there: ${reason}`, {
