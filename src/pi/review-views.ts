@@ -103,12 +103,12 @@ async function askWhat(
 	const labels = rows.map((row) => reviewLine(row, counts.get(row.change.path)));
 	const [some, all, close] = ["Pick files to revert", "Revert everything", "Close"];
 	const heading = [`${title} · ${describeTotal(rows, counts)}`, ...notes].join("\n");
+	const more = [...(rows.length > 1 ? [some] : []), all, close];
 	for (;;) {
-		const options = [...labels, ...(rows.length > 1 ? [some] : []), all, close];
-		const answer = await ui.select(heading, options);
+		const answer = await askInPages(ui, heading, labels, more);
 		if (answer === undefined || answer === close) return undefined;
 		if (answer === all) return { kind: "revert", rows: [...rows.keys()], place };
-		if (answer !== some) return { kind: "open", row: labels.indexOf(answer), place };
+		if (typeof answer === "number") return { kind: "open", row: answer, place };
 		const picked = await pick(ui, heading, labels);
 		if (picked !== undefined) return { kind: "revert", rows: [...picked], place };
 	}
@@ -121,17 +121,41 @@ async function pick(
 	labels: readonly string[],
 ): Promise<ReadonlySet<number> | undefined> {
 	const picked = new Set<number>();
-	for (;;) {
+	for (let start = 0; ;) {
 		const boxes = labels.map((label, i) => `${picked.has(i) ? "[x]" : "[ ]"} ${label}`);
 		const revert = `Revert the picked (${picked.size})`;
-		const options = [...boxes, ...(picked.size === 0 ? [] : [revert]), "Pick all", "Back"];
-		const answer = await ui.select(title, options);
+		const more = [...(picked.size === 0 ? [] : [revert]), "Pick all", "Pick none", "Back"];
+		const answer = await askInPages(ui, title, boxes, more, start);
 		if (answer === undefined || answer === "Back") return undefined;
 		if (answer === revert) return new Set([...picked].toSorted((a, b) => a - b));
 		if (answer === "Pick all") for (const each of labels.keys()) picked.add(each);
-		else {
-			const index = boxes.indexOf(answer);
-			if (!picked.delete(index)) picked.add(index);
-		}
+		else if (typeof answer === "number") {
+			start = answer;
+			if (!picked.delete(answer)) picked.add(answer);
+		} else picked.clear();
+	}
+}
+
+/** Rows in one dialog; a client draws them all at once. */
+const rowsAtOnce = 50;
+
+/** The place of a row, or one of the other options; `start` is a row of the page that comes first. */
+async function askInPages(
+	ui: Ui,
+	title: string,
+	rows: readonly string[],
+	others: readonly string[],
+	start = 0,
+): Promise<number | string | undefined> {
+	for (let from = start - (start % rowsAtOnce); ;) {
+		const page = rows.slice(from, from + rowsAtOnce);
+		const further = from + rowsAtOnce < rows.length ? ["More …"] : [];
+		const earlier = from > 0 ? ["… Earlier"] : [];
+		const answer = await ui.select(title, [...earlier, ...page, ...further, ...others]);
+		const index = answer === undefined ? -1 : page.indexOf(answer);
+		if (index !== -1) return from + index;
+		if (answer === "More …") from += rowsAtOnce;
+		else if (answer === "… Earlier") from -= rowsAtOnce;
+		else return answer;
 	}
 }

@@ -95,6 +95,12 @@ function refusal(deps: ReviewDeps, ctx: ExtensionCommandContext): string | undef
 	return undefined;
 }
 
+/** `“add a parser”`; a prompt can be an image alone. */
+function quoted(text: string): string {
+	const short = excerpt(text);
+	return short === "" ? "your message" : `“${short}”`;
+}
+
 /** Looks at what the latest prompt changed; the words why there is nothing to look at, otherwise. */
 export async function lookForReview(
 	deps: ReviewDeps,
@@ -125,7 +131,7 @@ export async function lookForReview(
 		entry,
 		text: textOf(text),
 		shown: {
-			title: `Changes since “${excerpt(textOf(text))}”`,
+			title: `Changes since ${quoted(textOf(text))}`,
 			notes: reviewNotes(review.rows, found.laterWithout),
 			rows: review.rows,
 			lines,
@@ -164,7 +170,7 @@ export async function runReview(
 			if (reviewed === cancelled) return;
 			if (typeof reviewed === "string") return deps.notify(ctx, reviewed, "warning");
 			if (reviewed.shown.rows.length === 0) {
-				const message = `Nothing differs from the files before “${excerpt(reviewed.text)}”`;
+				const message = `Nothing differs from the files before ${quoted(reviewed.text)}`;
 				// Who just took all of it back knows.
 				return round === 0 ? deps.notify(ctx, message, "info") : undefined;
 			}

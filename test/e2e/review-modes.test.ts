@@ -39,6 +39,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			[list, file, escape, escape, escape],
 			[list, file, hunks, /^Revert the picked \(1\)$/, /^Keep/, escape],
 			["Pick files to revert", escape, escape],
+			["Pick files to revert", "Pick all", "Pick none", "Back", escape],
 			["Pick files to revert", "Pick all", /^Revert the picked \(4\)$/, /^Keep/, escape],
 			["Revert everything", escape, escape],
 		];
