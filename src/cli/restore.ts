@@ -37,7 +37,8 @@ export async function restore(
 	const only = paths.length === 0 ? undefined : await pathsOf(place, paths);
 	const weigh: Weigh = async (moment, owner) => {
 		const part = only === undefined ? undefined : await partOf(place, target, moment.now, only);
-		return weighPoint(target.snapshot, moment, place.rewind, owner, part);
+		const chosen = part === undefined ? {} : { only: part };
+		return weighPoint(target.snapshot, moment, place.rewind, owner, chosen);
 	};
 	return goTo(place, { target, what: "restore", weigh }, asked, deps);
 }

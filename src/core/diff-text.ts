@@ -133,7 +133,7 @@ function lastNumber(lines: readonly string[]): number {
 }
 
 /** Content as text, at most so long; what is no text of a line stands there escaped, but for tabs. */
-function visibleText(bytes: string): string {
+export function visibleText(bytes: string): string {
 	const text = Buffer.from(bytes, "latin1").toString("utf8");
 	const shown =
 		text.length > shownCharsMax

@@ -59,13 +59,12 @@ export async function weighPoint(
 	moment: Moment | string,
 	engine: Rewind,
 	owner: Owner,
-	only?: RestoreRequest["only"],
+	part: Pick<RestoreRequest, "only" | "contents" | "asShown"> = {},
 ): Promise<Weighed> {
 	if (typeof moment === "string") return notOffered(moment);
 	const target = await engine.store.resolve(id);
 	if (typeof target === "string") return notOffered(unavailableWords[target]);
 	try {
-		const part = only === undefined ? {} : { only };
 		const preview = await engine.preview({ target, owner, from: moment.now, ...part });
 		const planned = new Set(preview.plan.steps.map(({ path }) => path));
 		return {
@@ -98,7 +97,8 @@ export async function weighUndo(
 		if (typeof before === "string") return notOffered(unavailableWords[before]);
 		const only = await pathsToUndo(engine.store, before, after);
 		if (typeof only === "string") return notOffered(unavailableWords[only]);
-		return await weighPoint(snapshot, moment, engine, owner, only);
+		const part = only === undefined ? {} : { only };
+		return await weighPoint(snapshot, moment, engine, owner, part);
 	} catch (error) {
 		if (isAborted(error)) throw error;
 		return notOffered(describeError(error));
