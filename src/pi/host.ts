@@ -27,6 +27,8 @@ import { afterRedraw, type Notify, notify, notifySilently } from "./notices.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
 import { openSession, type Session } from "./session.ts";
+import { createSweeper, type Sweeper } from "./sweeper.ts";
+import { createCatalog } from "../sessions/catalog.ts";
 import { createSessionLog, readForkPending } from "../sessions/log.ts";
 import { readSettingsLayers } from "../sessions/settings-files.ts";
 import { createStatus } from "./status.ts";
@@ -51,6 +53,7 @@ interface Live {
 	readonly settings: Settings;
 	readonly recorder: Recorder;
 	readonly navigation: Navigation;
+	readonly sweeper: Sweeper;
 	engine(): Promise<Rewind | undefined>;
 	/** Ends what runs in the background and waits, not for ever, until every boundary is recorded. */
 	settle(): Promise<void>;
@@ -61,6 +64,7 @@ interface Live {
 const shutdownMs = 10_000;
 
 const log = createSessionLog();
+const catalog = createCatalog(log);
 
 /** Registers everything with Pi. Called once per session: the factory runs anew for each. */
 export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
@@ -117,12 +121,24 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			owner: session.owner,
 			onOpened: status.opened,
 		});
+		const sweeper = createSweeper({
+			session,
+			retention: settings.retention,
+			catalog,
+			agentDir,
+			sessionDir: ctx.sessionManager.getSessionDir(),
+			engine: engines.get,
+			onFailure: (error) =>
+				say(ctx, `No old points went, all are kept: ${describeError(error)}`, "warning"),
+		});
 		const ending = new AbortController();
 		const recorder = createRecorder({
 			session,
 			capture: async (request) => {
 				const engine = settings.autoSnapshots ? await engines.get() : undefined;
-				return engine?.capture({ ...request, signal: ending.signal });
+				const captured = await engine?.capture({ ...request, signal: ending.signal });
+				if (captured?.reused === false) sweeper.counted();
+				return captured;
 			},
 			onPoint: status.point,
 			onFailure: status.failed,
@@ -141,6 +157,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			settings,
 			recorder,
 			navigation,
+			sweeper,
 			engine: engines.get,
 			async settle() {
 				warming.abort();
@@ -162,7 +179,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 
 	/** Nothing of it is bound to an entry, so it can stop at any moment. */
 	async function warmUp(
-		{ engine: open, session, recorder, settings }: Live,
+		{ engine: open, session, recorder, settings, sweeper }: Live,
 		ctx: ExtensionContext,
 		say: Notify,
 		signal: AbortSignal,
@@ -170,12 +187,14 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 		try {
 			const engine = await open();
 			if (engine === undefined || signal.aborted) return;
+			await sweeper.claim();
 			await tellUnreadable(session, ctx, say);
 			const isBusy = (): boolean => running || signal.aborted;
 			await offerRecovery({ engine, session, recorder, isBusy, signal }, ctx, say);
 			if (signal.aborted) return;
 			await engine.clearLeftovers();
 			if (settings.autoSnapshots) await engine.capture({ owner: session.owner, signal });
+			await sweeper.begin();
 		} catch (error) {
 			// The boundaries that follow say the same if it lasts; a session that ended needs to hear nothing.
 			if (!signal.aborted) say(ctx, `rewind: ${describeError(error)}`, "warning");
@@ -251,6 +270,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine): void {
 			const departure = await ending.navigation.leaveForFork();
 			handover = { parentFile: ending.session.owner.sessionFile, ...departure };
 		} finally {
+			await ending.sweeper.end();
 			await ending.close();
 		}
 	});
