@@ -30,6 +30,8 @@ import { registerRewind } from "./rewind-command.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
 import { openSession, type Session } from "./session.ts";
+import { createSweeper, type Sweeper } from "./sweeper.ts";
+import { createCatalog } from "../sessions/catalog.ts";
 import { createSessionLog, readForkPending } from "../sessions/log.ts";
 import { readSettingsLayers } from "../sessions/settings-files.ts";
 import { createStatus } from "./status.ts";
@@ -54,6 +56,7 @@ interface Live {
 	readonly settings: Settings;
 	readonly recorder: Recorder;
 	readonly navigation: Navigation;
+	readonly sweeper: Sweeper;
 	engine(): Promise<Rewind | undefined>;
 	readonly notify: Notify;
 	/** Why there is no engine. */
@@ -67,6 +70,7 @@ interface Live {
 const shutdownMs = 10_000;
 
 const log = createSessionLog();
+const catalog = createCatalog(log);
 
 /** Registers everything with Pi. Called once per session: the factory runs anew for each. */
 export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () => number): void {
@@ -144,12 +148,24 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 				status.opened(opened);
 			},
 		});
+		const sweeper = createSweeper({
+			session,
+			retention: settings.retention,
+			catalog,
+			agentDir,
+			sessionDir: ctx.sessionManager.getSessionDir(),
+			engine: engines.get,
+			onFailure: (error) =>
+				say(ctx, `No old points went, all are kept: ${describeError(error)}`, "warning"),
+		});
 		const ending = new AbortController();
 		const recorder = createRecorder({
 			session,
 			capture: async (request) => {
 				const engine = settings.autoSnapshots ? await engines.get() : undefined;
-				return engine?.capture({ ...request, signal: ending.signal });
+				const captured = await engine?.capture({ ...request, signal: ending.signal });
+				if (captured?.reused === false) sweeper.counted();
+				return captured;
 			},
 			onPoint: status.point,
 			onFailure: status.failed,
@@ -168,6 +184,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 			settings,
 			recorder,
 			navigation,
+			sweeper,
 			engine: engines.get,
 			notify: say,
 			whyNone: () => whyNone,
@@ -191,7 +208,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 
 	/** Nothing of it is bound to an entry, so it can stop at any moment. */
 	async function warmUp(
-		{ engine: open, session, recorder, settings }: Live,
+		{ engine: open, session, recorder, settings, sweeper }: Live,
 		ctx: ExtensionContext,
 		say: Notify,
 		signal: AbortSignal,
@@ -199,12 +216,14 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 		try {
 			const engine = await open();
 			if (engine === undefined || signal.aborted) return;
+			await sweeper.claim();
 			await tellUnreadable(session, ctx, say);
 			const isBusy = (): boolean => running || signal.aborted;
 			await offerRecovery({ engine, session, recorder, isBusy, signal }, ctx, say);
 			if (signal.aborted) return;
 			await engine.clearLeftovers();
 			if (settings.autoSnapshots) await engine.capture({ owner: session.owner, signal });
+			await sweeper.begin();
 		} catch (error) {
 			// The boundaries that follow say the same if it lasts; a session that ended needs to hear nothing.
 			if (!signal.aborted) say(ctx, `rewind: ${describeError(error)}`, "warning");
@@ -288,6 +307,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 			const departure = await ending.navigation.leaveForFork();
 			handover = { parentFile: ending.session.owner.sessionFile, ...departure };
 		} finally {
+			await ending.sweeper.end();
 			await ending.close();
 		}
 	});

@@ -38,6 +38,8 @@ export interface OpDraft {
 export interface Session {
 	readonly owner: Owner;
 	readonly isEphemeral: boolean;
+	/** The file of the session that it was forked from. */
+	readonly parentFile: string | undefined;
 	ledger(): Ledger;
 	/** This session and its ancestors, read once; a missing ancestor ends the chain with a problem. */
 	lineage(): Promise<{ readonly chain: Chain; readonly problems: readonly LineageProblem[] }>;
@@ -70,6 +72,7 @@ export function openSession(
 		sessionId: manager.getSessionId(),
 		...(sessionFile === undefined ? {} : { sessionFile }),
 	};
+	const parent = manager.getHeader()?.parentSession;
 	const ledger = (): Ledger => foldLedger(manager.getEntries());
 	let ancestors:
 		| Promise<{ ancestors: readonly SessionLedger[]; problems: readonly LineageProblem[] }>
@@ -92,6 +95,7 @@ export function openSession(
 	return {
 		owner,
 		isEphemeral: sessionFile === undefined,
+		parentFile: parent === undefined || parent === "" ? undefined : resolve(parent),
 		ledger,
 		lineage,
 		point: async (entry) => resolvePoint(entry, (await lineage()).chain)?.snapshot,

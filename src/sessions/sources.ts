@@ -14,7 +14,7 @@ import {
 } from "../core/retention.ts";
 import { type Catalog, canonicalFile, type SessionRoot } from "./catalog.ts";
 
-/** A session that runs here: what it knows of itself is newer than its file, and it may have none yet. */
+/** A session that is known from memory: what it knows of itself is newer than its file, and it may have none yet. */
 export interface OwnSession {
 	readonly sessionId: string;
 	readonly sessionFile?: string | undefined;
@@ -29,7 +29,8 @@ export interface SourcesRequest {
 	readonly scanMode: RetentionPolicy["scanMode"];
 	/** Id of the session whose lineage counts. */
 	readonly current: string | undefined;
-	readonly own?: OwnSession | undefined;
+	/** Those that run here, and those that they alone remember. */
+	readonly own?: readonly OwnSession[];
 	/** Of all snapshots that are kept. */
 	readonly owners: readonly Owner[];
 	readonly signal?: AbortSignal | undefined;
@@ -38,7 +39,7 @@ export interface SourcesRequest {
 /** Reads headers of all, records of those that count. Throws only the reason of an aborted signal. */
 export async function readSources(
 	catalog: Catalog,
-	{ roots, scanMode, current, own, owners, signal }: SourcesRequest,
+	{ roots, scanMode, current, own = [], owners, signal }: SourcesRequest,
 ): Promise<SessionSources> {
 	const files = new Set(owners.flatMap(({ sessionFile }) => sessionFile ?? []));
 	const recorded = [...new Set([...files].map((file) => dirname(file)))];
@@ -47,16 +48,16 @@ export async function readSources(
 		signal,
 	);
 	const places = await catalog.places(files);
-	const mine = own === undefined ? undefined : await seenOf(own);
+	const mine = await Promise.all(own.map(seenOf));
 	const others = found.sessions
-		.filter(({ file }) => file !== mine?.file)
+		.filter(({ file }) => mine.every((session) => session.file !== file))
 		.map(({ sessionId, file, parentFile }): SeenSession & { readonly file: string } => ({
 			sessionId,
 			file,
 			parentFile,
 			isTorn: false,
 		}));
-	const sessions = mine === undefined ? others : [mine, ...others];
+	const sessions = [...mine, ...others];
 	const wanted = sessionsToRead({ scanMode }, current, owners, { sessions, places });
 	const counting = others.filter((session) => wanted.has(session));
 	const reads = await catalog.read(

@@ -221,7 +221,7 @@ describe("what a sweep is told", () => {
 			{ type: "custom", customType: "rewind-turn", id: "r", data: encodeTurn([["e1", b]]) },
 		]);
 		for (const sessionFile of [join(dir, "a.jsonl"), join(dir, "none.jsonl"), undefined]) {
-			const { sessions } = await sources({ own: { sessionId: "a", sessionFile, ledger } });
+			const { sessions } = await sources({ own: [{ sessionId: "a", sessionFile, ledger }] });
 			const found = sessions.filter(({ ledger: read }) => read !== undefined);
 			expect(found[0]).toMatchObject({ sessionId: "a", ledger });
 			// A file of another name with its id is another copy, which may say more.
