@@ -17,10 +17,11 @@ const { stdin, stdout, stderr } = process;
 /** Asks on stderr, so that answers can be piped. */
 async function ask(question: string): Promise<string> {
 	const lines = createInterface({ input: stdin, output: stderr });
-	// Ctrl-C and the end of the input answer nothing, which is no.
+	// The end of the input answers nothing, which is no; so does Ctrl-C.
 	const closed = once(lines, "close").then(() => "");
+	const answered = lines.question(question).catch(() => "");
 	try {
-		return await Promise.race([lines.question(question), closed]);
+		return await Promise.race([answered, closed]);
 	} finally {
 		lines.close();
 	}

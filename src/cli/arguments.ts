@@ -14,6 +14,7 @@ export const commandNames = [
 	"undo",
 	"recover",
 	"stats",
+	"sweep",
 	"doctor",
 ] as const;
 export type CommandName = (typeof commandNames)[number];
@@ -64,6 +65,7 @@ export const shapes: Record<CommandName, Shape> = {
 		usage: "recover [--finish | --roll-back | --forget]",
 	},
 	stats: { takes: [], words: [0, 0], usage: "stats" },
+	sweep: { takes: ["dry-run"], words: [0, 0], usage: "sweep [--dry-run]" },
 	doctor: { takes: ["fix"], words: [0, 0], usage: "doctor [--fix]" },
 };
 

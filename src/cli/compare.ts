@@ -8,7 +8,7 @@ import { unavailableWords } from "../engine/offers.ts";
 import type { CommandLine } from "./arguments.ts";
 import { notCoveredFacts, pathFacts, snapshotFacts, targetFacts } from "./facts.ts";
 import { exitCodes, type Report } from "./io.ts";
-import { countMarks, marksText, pointBefore } from "./list.ts";
+import { countMarks, marksText } from "./list.ts";
 import { patchText } from "./patch.ts";
 import { pathsOf } from "./paths.ts";
 import { findTarget, type Target } from "./points.ts";
@@ -35,9 +35,7 @@ export async function show(place: Workplace, asked: CommandLine, view: Watched):
 	const snapshot = await usable(place, target);
 	const { found, entry } = target;
 	const before =
-		found === undefined || entry === undefined
-			? undefined
-			: await pointBefore({ found, entry, snapshot: target.snapshot });
+		found === undefined || entry === undefined ? undefined : await found.snapshotAbove(entry);
 	const from = before === undefined ? undefined : await place.rewind.store.resolve(before);
 	const known = from === undefined || typeof from === "string" ? undefined : from;
 	const shown = known === undefined ? undefined : await differences(place, known, snapshot, asked);

@@ -22,6 +22,7 @@ export interface Finding {
 		| "unreadable-session"
 		| "unreadable-records"
 		| "interrupted-restore"
+		| "restore-elsewhere"
 		| "broken-journal"
 		| "stale-lock"
 		| "held-lock"
@@ -56,6 +57,7 @@ export async function doctor(place: Workplace, { fix }: CommandLine): Promise<Re
 async function examine(place: Workplace): Promise<Finding[]> {
 	return [
 		...(await interrupted(place)),
+		...(await begunElsewhere(place)),
 		...(await store(place)),
 		...(await ledgers(place)),
 		...(await lineages(place)),
@@ -70,6 +72,16 @@ async function interrupted({ rewind }: Workplace): Promise<Finding[]> {
 		level: "problem",
 		what: `A restore of ${plural(each.journal.paths.length, "file")} to snapshot ${shortId(each.journal.target)} was interrupted: some of them may be restored and some not; the old content is kept`,
 		advice: "pi-rewind recover names the ways to end it",
+		about: interruptedFacts(each),
+	}));
+}
+
+/** Nobody here can tell whether such a process lives. */
+async function begunElsewhere({ rewind }: Workplace): Promise<Finding[]> {
+	return (await rewind.elsewhere()).map((each) => ({
+		kind: "restore-elsewhere",
+		level: "note",
+		what: `A restore begun by process ${each.journal.pid} on ${plainText(each.journal.host)} is not ended; it may still be at it`,
 		about: interruptedFacts(each),
 	}));
 }

@@ -19,6 +19,7 @@ export const overview = `pi-rewind: the points of your Pi sessions, without Pi
   pi-rewind undo                     takes the last restore back
   pi-rewind recover                  names a restore that was cut off, and ends it
   pi-rewind stats                    how much there is and what it weighs
+  pi-rewind sweep --dry-run          which snapshots the settings let go, and why each other stays
   pi-rewind doctor                   whether all of it is sound, and what to do if not
 
 A POINT is ${pointForms}. The beginning of an id is enough where it fits one only.
@@ -69,6 +70,13 @@ pi-rewind. Undoing twice is redo.
   --forget        keeps the files as they are and asks no more`,
 	stats: `Counts snapshots, sessions and points; weighs what only snapshots hold, which is what git gc
 could free without them; names the largest of these files, and what the newest point does not cover.`,
+	sweep: `Lets go of the snapshots that the settings (rewind.retention in Pi's settings.json) allow to go and that no session
+needs. Without a limit there, everything stays. Pi does the same on its own; in scanMode "ancestor-only" what counts is
+the lineage of the session used last here, or of --session.
+
+  --dry-run       only shows: what would go, and why each other stays
+
+The space comes back with git gc, in its own time.`,
 	doctor: `Holds the sessions' records against the repository, and both against the disk. Marks: ✗ needs you, ! can be mended
 by --fix, · only worth knowing.
 

@@ -2,7 +2,6 @@
 import { type ChangeMark, type FileChange, markOf } from "../core/changes.ts";
 import type { Snapshot } from "../core/coverage.ts";
 import { describeEntry, excerpt } from "../core/entries.ts";
-import { resolvePoint } from "../core/lineage.ts";
 import { unavailableWords } from "../engine/offers.ts";
 import type { OpenSession } from "../engine/presence.ts";
 import type { Unavailable } from "../engine/ports.ts";
@@ -51,7 +50,7 @@ export async function list(place: Workplace, asked: CommandLine): Promise<Report
 		listed.push({
 			found,
 			openIn: await place.openedBy(found.session.file),
-			points: await Promise.all(shown.map((point, i) => listPoint(place, point, number + i + 1))),
+			points: await listPoints(place, shown, number),
 			more: points.length - shown.length,
 		});
 		number += points.length;
@@ -64,33 +63,29 @@ export async function list(place: Workplace, asked: CommandLine): Promise<Report
 	};
 }
 
+/** One after another: each comparison is a process. */
+async function listPoints(
+	place: Workplace,
+	points: readonly Point[],
+	before: number,
+): Promise<ListedPoint[]> {
+	const listed: ListedPoint[] = [];
+	for (const [i, point] of points.entries())
+		listed.push(await listPoint(place, point, before + i + 1));
+	return listed;
+}
+
 async function listPoint(place: Workplace, point: Point, number: number): Promise<ListedPoint> {
 	const { found, entry } = point;
 	const { labels } = await found.transcript();
 	const { store } = place.rewind;
 	const snapshot = await store.resolve(point.snapshot);
-	const before = await pointBefore(point);
+	const before = await found.snapshotAbove(entry);
 	const from = before === undefined ? undefined : await store.resolve(before);
 	const isComparable =
 		typeof snapshot !== "string" && from !== undefined && typeof from !== "string";
 	const changed = isComparable ? countMarks(await store.compare(from, snapshot)) : undefined;
 	return { number, point, label: labels.get(entry.id), snapshot, changed };
-}
-
-/** The snapshot of the nearest entry above it that has a point. */
-export async function pointBefore({ found, entry }: Point): Promise<Point["snapshot"] | undefined> {
-	const [chain, { entries }] = await Promise.all([found.chain(), found.transcript()]);
-	const byId = new Map(entries.map((each) => [each.id, each]));
-	// A file can hold a circle of parents. [R10]
-	const seen = new Set([entry.id]);
-	let at = byId.get(entry.parentId ?? "");
-	while (at !== undefined && !seen.has(at.id)) {
-		seen.add(at.id);
-		const snapshot = resolvePoint(at, chain)?.snapshot;
-		if (snapshot !== undefined) return snapshot;
-		at = byId.get(at.parentId ?? "");
-	}
-	return undefined;
 }
 
 export function countMarks(changes: readonly FileChange[]): Record<ChangeMark, number> {

@@ -10,6 +10,7 @@ import { list } from "./list.ts";
 import { recover } from "./recover.ts";
 import { restore, undo } from "./restore.ts";
 import { stats } from "./stats.ts";
+import { sweep } from "./sweep.ts";
 import { openWorkplace, type Workplace } from "./workplace.ts";
 
 type Command = (place: Workplace, asked: CommandLine, deps: CliDeps) => Promise<Report>;
@@ -22,6 +23,7 @@ const commands: Record<CommandName, Command> = {
 	undo,
 	recover,
 	stats,
+	sweep,
 	doctor,
 };
 

@@ -7,7 +7,7 @@ import { realpath } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { RewindError } from "../core/errors.ts";
 import { type Chain, resolvePoint } from "../core/lineage.ts";
-import type { SnapshotId } from "../core/ids.ts";
+import type { EntryId, SnapshotId } from "../core/ids.ts";
 import { type CatalogProblem, createCatalog } from "../sessions/catalog.ts";
 import {
 	createSessionLog,
@@ -29,6 +29,8 @@ export interface FoundSession {
 	/** This session and its ancestors. */
 	chain(): Promise<Chain>;
 	transcript(): Promise<Transcript>;
+	/** The snapshot of the nearest entry above that has a point; absent where none has. */
+	snapshotAbove(entry: TranscriptEntry): Promise<SnapshotId | undefined>;
 	/** Entries of its own that have a point, newest first; copies of an ancestor's that was found are its own there. */
 	points(): Promise<readonly Point[]>;
 }
@@ -118,12 +120,29 @@ function foundSession(
 ): FoundSession {
 	let lineage: Promise<Lineage> | undefined;
 	let transcript: Promise<Transcript> | undefined;
+	let byId: Promise<ReadonlyMap<EntryId, TranscriptEntry>> | undefined;
 	const found: FoundSession = {
 		session,
 		modifiedAt,
 		lineage: () => (lineage ??= readLineage(session)),
 		chain: async () => [session, ...(await found.lineage()).ancestors],
 		transcript: () => (transcript ??= readTranscript(session.file)),
+		async snapshotAbove(entry) {
+			byId ??= found
+				.transcript()
+				.then(({ entries }) => new Map(entries.map((each) => [each.id, each])));
+			const [chain, known] = await Promise.all([found.chain(), byId]);
+			// A file can hold a circle of parents. [R10]
+			const seen = new Set([entry.id]);
+			let at = known.get(entry.parentId ?? "");
+			while (at !== undefined && !seen.has(at.id)) {
+				seen.add(at.id);
+				const snapshot = resolvePoint(at, chain)?.snapshot;
+				if (snapshot !== undefined) return snapshot;
+				at = known.get(at.parentId ?? "");
+			}
+			return undefined;
+		},
 		async points() {
 			const chain = await found.chain();
 			const parent = chain[1]?.file;

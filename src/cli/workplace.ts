@@ -4,7 +4,7 @@
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { RewindError } from "../core/errors.ts";
-import { decodeSettings } from "../core/settings.ts";
+import { decodeSettings, type Retention } from "../core/settings.ts";
 import type { Opened } from "../engine/open.ts";
 import type { OpenSession } from "../engine/presence.ts";
 import {
@@ -23,6 +23,10 @@ type Engine = Opened & { readonly kind: "ready" };
 export interface Workplace extends Pick<Engine, "rewind" | "presence" | "care" | "root"> {
 	/** Where the command was started; a real path. */
 	readonly cwd: string;
+	/** Pi's folder of the person. */
+	readonly agentDir: string;
+	/** What the settings let go. */
+	readonly retention: Retention;
 	/** Read once. */
 	sessions(): Promise<Sessions>;
 	/** Who has the session open; absent when nobody has. */
@@ -70,6 +74,8 @@ export async function openWorkplace(
 		care,
 		root,
 		cwd,
+		agentDir,
+		retention: settings.retention,
 		sessions: () => (sessions ??= find()),
 		async openedBy(sessionFile) {
 			for (const open of await presence.openSessions())

@@ -8,6 +8,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keepScene, rewindCli, rewindFacts, type Scene } from "../support/cli.ts";
+import { writeSettings } from "../support/pi.ts";
 import { createWorld, difference, type Picture, type World } from "../support/world.ts";
 import { bindingsOf, sessionFiles, sessionLines, twoPrompts, words } from "./scenes.ts";
 
@@ -221,4 +222,35 @@ test("a fork whose parent is gone is named, and its own points work", async () =
 	expect(rewindCli(world, ["restore", "@1", "--dry-run"])).toMatchObject({ code: 0 });
 	renameSync(join(world.at, "moved away"), parent);
 	expect(rewindCli(world, ["doctor"])).toMatchObject({ code: 0 });
+});
+
+test("a sweep keeps everything without a limit; with one, a dry run says what goes and why the rest stays [R8]", () => {
+	const { world, ids } = scene.fresh();
+	expect(rewindCli(world, ["sweep"])).toMatchObject({
+		code: 0,
+		stdout: expect.stringContaining("Everything stays: no limit is set"),
+	});
+	const settings = join(world.at, "agent/settings.json");
+	writeSettings(settings, {
+		rewind: { retention: { maxSnapshots: 1, graceHours: 0, scanMode: "repo-sessions" } },
+	});
+	const count = (): number =>
+		world
+			.git("log", "--grep=^rewind snapshot", "--format=%H", "refs/pi-rewind/store")
+			.trim()
+			.split("\n").length;
+	const before = count();
+	const shown = rewindCli(world, ["sweep", "--dry-run"]);
+	expect(shown.code).toBe(0);
+	const rows = shown.stdout.split("\n").slice(0, -2);
+	expect(rows).toHaveLength(before);
+	for (const row of rows) expect(row).toMatch(/^[0-9a-f]{12} {2}\d{4}-.*(would go|stays: .+)$/);
+	expect(count()).toBe(before);
+	const { facts } = rewindFacts(world, ["sweep", "--dry-run"]);
+	expect(facts).toMatchObject({ kind: "plan" });
+	expect(rewindCli(world, ["undo", "--dry-run"])).toMatchObject({ code: 0 });
+	expect(rewindCli(world, ["sweep"])).toMatchObject({ code: 0 });
+	world.git("fsck", "--strict");
+	expect(rewindCli(world, ["undo", "--yes"])).toMatchObject({ code: 0 });
+	expect(difference(ids.afterOne, world.files())).toEqual([]);
 });

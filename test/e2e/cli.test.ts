@@ -12,8 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { keepScene, rewindCli, rewindFacts, type Scene } from "../support/cli.ts";
+import { cliSource, keepScene, node, rewindCli, rewindFacts, type Scene } from "../support/cli.ts";
 import { piVersions, step } from "../support/pi.ts";
+import { startTerminal } from "../support/tui.ts";
 import { createWorld, difference, type World } from "../support/world.ts";
 import {
 	restoreTo,
@@ -273,31 +274,53 @@ test("what fits several points is refused with all of them; what fits none, with
 	expect(difference(end, world.files())).toEqual([]);
 });
 
+test("in a terminal it shows the plan and asks; anything but yes changes nothing", async () => {
+	const { world, ids } = scene.fresh();
+	const end = world.files();
+	const start = () =>
+		startTerminal(
+			{ argv: [node, cliSource, "restore", ids.one], env: world.env, dir: world.at },
+			{ cwd: world.root },
+		);
+	for (const answer of ["n", "Enter", "C-c", "C-d"]) {
+		await using terminal = start();
+		await terminal.waitFor(/M {2}a\.txt +changes[^]*Change these files\? \[y\/N\]/);
+		terminal.keys(...(answer === "n" ? ["n", "Enter"] : [answer]));
+		expect([answer, await terminal.ended()]).toEqual([answer, 3]);
+		expect(difference(end, world.files())).toEqual([]);
+	}
+	await using terminal = start();
+	await terminal.waitFor(/Change these files/);
+	terminal.keys("y", "Enter");
+	expect(await terminal.ended()).toBe(0);
+	expect(terminal.screen()).toMatch(/Files restored to the answer “one”/);
+	expect(world.read("a.txt")).toBe("a1\n");
+});
+
 test("exit codes: usage is 2, what is refused is 3, and nothing is changed by either", () => {
 	const { world, ids } = scene.fresh();
-	const { one } = ids;
 	const end = world.files();
-	for (const args of [
-		["nope"],
-		["show"],
-		["list", "x"],
-		["list", "--max", "0"],
-		["stats", "--yes"],
-		["undo", "--bad"],
-	])
-		expect([args, rewindCli(world, args).code]).toEqual([args, 2]);
-	expect(rewindCli(world, ["restore", one])).toMatchObject({
+	expect(rewindCli(world, ["show"])).toMatchObject({
+		code: 2,
+		stdout: "",
+		stderr: expect.stringContaining("show needs a POINT · pi-rewind show POINT [--patch]"),
+	});
+	expect(rewindFacts(world, ["stats", "--yes"])).toMatchObject({
+		code: 2,
+		facts: { error: { code: "bad-usage" } },
+	});
+	expect(rewindCli(world, ["restore", ids.one])).toMatchObject({
 		code: 3,
 		stderr: expect.stringContaining("Look at the plan with --dry-run, then say --yes"),
 	});
-	expect(rewindFacts(world, ["restore", one])).toMatchObject({
+	expect(rewindCli(world, ["list"], { cwd: world.at })).toMatchObject({
 		code: 3,
-		facts: { error: { code: "not-confirmed" } },
+		stderr: expect.stringContaining("Run git init"),
 	});
-	for (const args of [[], ["help"], ["help", "restore"], ["restore", "--help"], ["--version"]])
-		expect([args, rewindCli(world, args).code]).toEqual([args, 0]);
-	const outside = rewindCli(world, ["list"], { cwd: world.at });
-	expect(outside).toMatchObject({ code: 3, stderr: expect.stringContaining("Run git init") });
+	expect(rewindCli(world, ["restore", "--help"])).toMatchObject({
+		code: 0,
+		stdout: expect.stringContaining("--dry-run       only shows it"),
+	});
 	expect(difference(end, world.files())).toEqual([]);
 });
 

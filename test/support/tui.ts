@@ -7,7 +7,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { LoggedEvent, PiOptions, Step } from "./pi.ts";
+import type { Environment, LoggedEvent, PiOptions, Step } from "./pi.ts";
 import { prepareLaunch, until } from "./pi.ts";
 import { drawScreen } from "./screenshot.ts";
 
@@ -133,18 +133,52 @@ export async function startTui(options: TuiOptions): Promise<TuiPi> {
 	return pi;
 }
 
+/** Any other program on a screen. `await using` ends it. */
+export interface Terminal extends AsyncDisposable, Pick<TuiPi, "keys" | "type" | "waitFor"> {
+	readonly screen: () => string;
+	/** Waits for its end; gives its exit code. */
+	readonly ended: () => Promise<number>;
+}
+
+/** Starts a program on a screen. `dir` is a folder for tmux; a socket's path has at most 107 bytes. */
+export function startTerminal(
+	program: { readonly argv: readonly string[]; readonly env: Environment; readonly dir: string },
+	place: { readonly cwd: string },
+): Terminal {
+	ensureTmux();
+	const { screen, run, alive, ask, end } = openScreen(program, place);
+	const wait = (holds: () => boolean | Promise<boolean>, what: string): Promise<void> =>
+		until(holds, what, timeoutMsDefault, () => `the screen:\n${screen()}`);
+	const { waitFor, calm } = looking(screen, wait);
+	return {
+		...pressing(run, screen, { waitFor, calm, waitGone: waitFor }),
+		waitFor,
+		screen,
+		async ended() {
+			await wait(() => !alive(), "the end");
+			return Number(ask("#{pane_dead_status}"));
+		},
+		[Symbol.asyncDispose]: () => Promise.resolve(end()),
+	};
+}
+
 // ---- tmux ----
 
 interface Screen {
 	readonly run: (...args: readonly string[]) => string;
 	readonly screen: () => string;
 	readonly alive: () => boolean;
+	/** What tmux says of the pane. */
+	readonly ask: (format: string) => string;
 	readonly kill: () => void;
 	/** Kills Pi and the server. */
 	readonly end: () => void;
 }
 
-function openScreen(launch: ReturnType<typeof prepareLaunch>, options: TuiOptions): Screen {
+function openScreen(
+	launch: { readonly argv: readonly string[]; readonly env: Environment; readonly dir: string },
+	options: Pick<TuiOptions, "cwd" | "columns" | "rows">,
+): Screen {
 	const { cwd, columns = 120, rows = 45 } = options;
 	const socket = join(launch.dir, "tmux");
 	const config = join(launch.dir, "tmux.conf");
@@ -177,7 +211,7 @@ function openScreen(launch: ReturnType<typeof prepareLaunch>, options: TuiOption
 	};
 	// Unlike a child of ours, the server would outlive us.
 	process.on("exit", end);
-	return { run, alive, kill, end, screen: () => run("capture-pane", "-p") };
+	return { run, alive, ask, kill, end, screen: () => run("capture-pane", "-p") };
 }
 
 // ---- Eyes and hands ----
