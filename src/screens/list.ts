@@ -60,7 +60,8 @@ export function createList(env: ScreenEnv, options: ListOptions): Screen {
 						const { left, right } = options.row(index);
 						const mark = index === scroll.cursor ? marked : unmarked;
 						const row = { left: [mark, ...left], ...(right === undefined ? {} : { right }) };
-						return drawRow(env.theme, row, width);
+						const line = drawRow(env.theme, row, width);
+						return index === scroll.cursor ? env.theme.bold(line) : line;
 					});
 				},
 			}),

@@ -1,10 +1,12 @@
 /** A question with a few answers, the safe one first. */
-import { visibleWidth } from "@earendil-works/pi-tui";
+import { sliceByColumn, visibleWidth } from "@earendil-works/pi-tui";
 import { span } from "../core/spans.ts";
 import type { ScreenEnv } from "./frame.ts";
 import { boundKey } from "./keys.ts";
 import { createList } from "./list.ts";
 import type { Screen } from "./screen.ts";
+
+const markWidth = 2;
 
 export interface QuestionOptions<T> {
 	/** The first line is the question; what follows should be known before it is answered. */
@@ -25,10 +27,14 @@ export function createQuestion<T>(env: ScreenEnv, options: QuestionOptions<T>): 
 		rowsNeeded: answers.length,
 		count: () => answers.length,
 		row: (index) => ({ left: [span(answers[index]?.label ?? "")] }),
-		// Where it is cut off, the marked answer is said in full.
+		// Where the marked answer is cut off, its end is said here: numbers stand there.
 		detail(index) {
 			const label = answers[index]?.label ?? "";
-			return visibleWidth(label) + 2 > env.tui.terminal.columns ? [span(label, "quiet")] : [];
+			const room = env.tui.terminal.columns - markWidth;
+			if (visibleWidth(label) <= room) return [];
+			// From a whole word on: half a number would be another number.
+			const cut = sliceByColumn(label, 0, room - 1).lastIndexOf(" ") + 1;
+			return [span(`…${label.slice(cut)}`, "quiet")];
 		},
 		hints: () => [
 			{ key: boundKey(env.keybindings, "tui.select.confirm"), does: "choose" },

@@ -54,7 +54,11 @@ export async function withProgress<T>(
 	if (!(await Promise.race([settled, timer])))
 		await ctx.ui.custom<void>((tui, theme, _keybindings, done) => {
 			const loader = new BorderedLoader(tui, theme, message);
-			loader.onAbort = () => abort.abort();
+			// At once: what cannot be cancelled right away must not hold the terminal.
+			loader.onAbort = () => {
+				abort.abort();
+				done();
+			};
 			void settled.then(() => done());
 			return loader;
 		});

@@ -1,4 +1,7 @@
 /** `/rewind` as a person sees it: the timeline, the question, the checklist, the diff, in three sizes, key by key. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { piVersions, step } from "../support/pi.ts";
 import type { TuiPi } from "../support/tui.ts";
@@ -57,7 +60,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			await pi.waitFor(/→ Conversation only \(keep current files\)/);
 			expect(pi.screen()).toMatch(/Also reverts 1 file/);
 			await press(pi, ["j", "j", "j"], /Code only/);
-			await pi.waitFor(/1\s+changed,\s+1\s+added,\s+2\s+deleted/);
+			await pi.waitFor(/1\s*changed,\s*1\s*added,\s*2\s*deleted/);
 			pi.keys("Enter");
 			await pi.waitFor(/→ Everything/);
 			await press(pi, ["j"], /Choose paths/);
@@ -113,6 +116,38 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			"mine\n",
 			undefined,
 		]);
+		await pi.stop();
+	});
+
+	test("what takes long says so, and can be cancelled", async () => {
+		await using world = createWorld();
+		// A git that takes its time while `slow` is there.
+		const slow = join(world.at, "slow");
+		const bin = join(world.at, "bin");
+		mkdirSync(bin);
+		const real = execFileSync("which", ["git"], { encoding: "utf8" }).trim();
+		writeFileSync(
+			join(bin, "git"),
+			`#!/bin/sh\n[ -e '${slow}' ] && sleep 600\nexec '${real}' "$@"\n`,
+			{ mode: 0o755 },
+		);
+		const env = { ...world.env, PATH: `${bin}:${world.env["PATH"] ?? ""}` };
+		const pi = await world.tui({ version, columns: 80, rows: 24, timeoutMs: 60_000, env });
+		await pi.prompt("first", step.write("a.txt", "a1\n"), "said one");
+		const before = world.files({ inodes: true, mtimes: true });
+		await pi.slash("/rewind", /Rewind {2}to before which prompt/);
+		await pi.waitFor(/⬥ first/);
+		await pi.calm();
+		writeFileSync(slow, "");
+		pi.keys("Enter");
+		await pi.waitFor(/Looking at the files…/);
+		pi.keys("Escape");
+		await pi.waitFor(/Rewind {2}to before which prompt/);
+		pi.keys("Escape");
+		await pi.waitGone(/Rewind {2}to before/);
+		rmSync(slow);
+		expect(difference(before, world.files({ inodes: true, mtimes: true }))).toEqual([]);
+		expect(pi.screen()).toMatch(/said one/);
 		await pi.stop();
 	});
 

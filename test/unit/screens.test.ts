@@ -6,6 +6,7 @@ import { bytePathFromText, trustedObjectId } from "../../src/core/ids.ts";
 import { span } from "../../src/core/spans.ts";
 import { createChecklist } from "../../src/screens/checklist.ts";
 import { createDiff } from "../../src/screens/diff.ts";
+import { createQuestion } from "../../src/screens/question.ts";
 import { createList } from "../../src/screens/list.ts";
 import { openScreen, type OpenScreen, type ScreenSize } from "../support/screen.ts";
 
@@ -280,5 +281,39 @@ describe("the diff", () => {
 			{ kind: "text", hunks: Buffer.from("@@ -0,0 +1 @@\n+a\x1b]0;x\x07\tb\r\n") },
 		]);
 		expect(await text()).toContain("+1 a\\x1b]0;x\\x07   b\\x0d");
+	});
+});
+
+describe("a question", () => {
+	function open(size: ScreenSize) {
+		let answer: string | undefined = "open";
+		const screen = openScreen(
+			(env) =>
+				createQuestion(env, {
+					title:
+						"Rewind to the point before your message “mend the form”?\nAlso reverts 1 file: b.",
+					answers: [
+						{ label: "Conversation only", value: "keep" },
+						{ label: "Restore all (files + conversation) (12 changed, 3 deleted)", value: "all" },
+						{ label: "Cancel", value: "cancel" },
+					],
+					close: (value) => (answer = value),
+				}),
+			size,
+		);
+		return { screen, answer: () => answer };
+	}
+
+	test.each(sizes)("can be read and answered on $columns × $rows", (size) => {
+		const { screen, answer } = open(size);
+		const text = () => screen.lines().join(" ").replaceAll(/\s+/g, " ");
+		expect(marked(screen)).toBe("Conversation only");
+		expect(text()).toContain("Also reverts 1 file: b.");
+		screen.press("down");
+		expect(text()).toMatch(/12 ?changed, ?3 ?deleted\)/);
+		screen.press("enter");
+		expect(answer()).toBe("all");
+		screen.press("escape");
+		expect(answer()).toBeUndefined();
 	});
 });
