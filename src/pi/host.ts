@@ -29,6 +29,7 @@ import type { RewindDeps } from "./rewind.ts";
 import { registerRewind } from "./rewind-command.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
+import { registerReview } from "./review-command.ts";
 import { openSession, type Session } from "./session.ts";
 import { createSessionLog, readForkPending } from "../sessions/log.ts";
 import { readSettingsLayers } from "../sessions/settings-files.ts";
@@ -77,6 +78,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 	let compacting: AbortSignal | undefined;
 
 	registerRewind(pi, { open: openCommand, whyBusy, clock });
+	registerReview(pi, { open: openCommand, whyBusy });
 	registerTranscript(pi, () => live?.settings.safetySnapshot ?? false);
 	const integrations = listenToIntegrations(pi, {
 		allows: (source) => live?.settings.integrations.includes(source) ?? false,
