@@ -11,21 +11,15 @@ import {
 	type RestoreOffer,
 	warningsOf,
 } from "./choices.ts";
+import { excerpt } from "./entries.ts";
 import { type BytePath, displayPath, type EntryId, type SnapshotId } from "./ids.ts";
 import type { Skip } from "./plan.ts";
 import { type RowText, type Span, span } from "./spans.ts";
-
-/** A prompt of the branch, and what is known of the files around its run. */
-export interface PromptPoints {
-	readonly entry: EntryId;
-	/** The files before its run; absent without a point. */
-	readonly before: SnapshotId | undefined;
-	/** The files at the last boundary before the next prompt; absent when none was recorded. */
-	readonly after: SnapshotId | undefined;
-}
+import type { Prompt } from "./timeline.ts";
 
 export interface ReviewedPrompt {
-	readonly entry: EntryId;
+	readonly prompt: Prompt;
+	/** The files before its run. */
 	readonly point: SnapshotId;
 	/** Prompts after it that have no point: what they changed cannot be told apart. */
 	readonly laterWithout: number;
@@ -40,18 +34,19 @@ export type RunOutcome = "changed" | "same" | "unusable";
  * newest first; a point that cannot be used counts as none.
  */
 export async function promptToReview(
-	newestFirst: Iterable<PromptPoints>,
+	newestFirst: readonly Prompt[],
 	outcomeOf: (before: SnapshotId, after: SnapshotId | undefined) => Promise<RunOutcome>,
 ): Promise<ReviewedPrompt | undefined> {
 	let newest: ReviewedPrompt | undefined;
 	let laterWithout = 0;
-	for (const { entry, before, after } of newestFirst) {
-		const outcome = before === undefined ? "unusable" : await outcomeOf(before, after);
-		if (before === undefined || outcome === "unusable") {
+	for (const prompt of newestFirst) {
+		const { point, after } = prompt;
+		const outcome = point === undefined ? "unusable" : await outcomeOf(point, after);
+		if (point === undefined || outcome === "unusable") {
 			laterWithout += 1;
 			continue;
 		}
-		const found = { entry, point: before, laterWithout };
+		const found = { prompt, point, laterWithout };
 		newest ??= found;
 		if (outcome === "changed") return found;
 	}
@@ -121,6 +116,12 @@ export type ReviewAnswer =
 export type LineCountsByPath = ReadonlyMap<BytePath, LineCounts>;
 
 const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+/** `“add a parser”`; a prompt can be an image alone. */
+export function quotedPrompt({ text }: Prompt): string {
+	const short = excerpt(text);
+	return short === "" ? "your message" : `“${short}”`;
+}
 
 /** `3 files +12 −4`, the lines once they are counted. */
 export function describeTotal(rows: readonly ReviewRow[], lines?: LineCountsByPath): string {

@@ -11,13 +11,13 @@ import type { SnapshotId } from "../core/ids.ts";
 import { fileModes, type TreeEntry } from "../core/plan.ts";
 import {
 	pathsToRevert,
-	type PromptPoints,
 	promptToReview,
 	type ReviewedPrompt,
 	type ReviewRow,
 	reviewRows,
 	type RunOutcome,
 } from "../core/review.ts";
+import type { Prompt } from "../core/timeline.ts";
 import { type Moment, type Weighed, weighPoint } from "./offers.ts";
 import type { Owner, SnapshotStore } from "./ports.ts";
 import type { Contents, Rewind } from "./rewind.ts";
@@ -32,7 +32,7 @@ export interface Review {
 
 /** The prompt to look at; absent when none of them has a point that can be used. */
 export function findPrompt(
-	newestFirst: Iterable<PromptPoints>,
+	newestFirst: readonly Prompt[],
 	store: Pick<SnapshotStore, "resolve">,
 ): Promise<ReviewedPrompt | undefined> {
 	async function outcomeOf(before: SnapshotId, after?: SnapshotId): Promise<RunOutcome> {

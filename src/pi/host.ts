@@ -29,6 +29,7 @@ import type { RewindDeps } from "./rewind.ts";
 import { registerRewind } from "./rewind-command.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { offerRecovery } from "./recovery.ts";
+import { registerReview } from "./review-command.ts";
 import { openSession, type Session } from "./session.ts";
 import { createSweeper, type Sweeper } from "./sweeper.ts";
 import { createCatalog } from "../sessions/catalog.ts";
@@ -81,6 +82,7 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 	let compacting: AbortSignal | undefined;
 
 	registerRewind(pi, { open: openCommand, whyBusy, clock });
+	registerReview(pi, { open: openCommand, whyBusy });
 	registerTranscript(pi, () => live?.settings.safetySnapshot ?? false);
 	const integrations = listenToIntegrations(pi, {
 		allows: (source) => live?.settings.integrations.includes(source) ?? false,

@@ -25,7 +25,7 @@ import { type Chain, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Rewind } from "../engine/rewind.ts";
-import { afterRedraw, type Notify } from "./notices.ts";
+import { afterRedraw, type NoticeType, type Notify } from "./notices.ts";
 import { type Decision, type Deed, type Departure, isAt, landingOf, undoOf } from "./moves.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
 import type { Recorder } from "./recorder.ts";
@@ -67,8 +67,8 @@ export interface Navigation {
 	 * Whoever decided throws away what was prepared when the move does not come.
 	 */
 	expect(targetId: string, decided: Deed): () => void;
-	/** Does it where the conversation stands, and says so. */
-	doHere(decided: Deed & { kind: "restore" }, ctx: ExtensionContext): Promise<void>;
+	/** Does it where the conversation stands, and says so; gives back what was said. */
+	doHere(decided: Deed & { kind: "restore" }, ctx: ExtensionContext): Promise<string>;
 	/** Throws away what was prepared for a move that did not come. */
 	forget(): Promise<void>;
 }
@@ -211,20 +211,23 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		decided: Deed & { kind: "restore" },
 		engine: Rewind,
 		ctx: ExtensionContext,
-	): Promise<void> {
+	): Promise<string> {
+		function say(message: string, type: NoticeType): string {
+			deps.notify(ctx, message, type);
+			return message;
+		}
 		// The question can have stood while a prompt came in.
 		if (deps.isRunning() || !ctx.isIdle()) {
 			await engine.discard(decided.prepared);
 			const message = "An agent is running: finish or abort it first; no files were changed";
-			deps.notify(ctx, message, "warning");
-			return;
+			return say(message, "warning");
 		}
 		try {
 			const { note, draft } = await restore(decided, engine, () => undefined, session.appendOp);
-			deps.notify(ctx, describeOutcome(note, draft.undoAfter !== undefined), "info");
+			return say(describeOutcome(note, draft.undoAfter !== undefined), "info");
 		} catch (error) {
 			// What is true of the files stands in the error itself.
-			deps.notify(ctx, describeError(error), "error");
+			return say(describeError(error), "error");
 		}
 	}
 

@@ -1,65 +1,65 @@
-/** The command `/review`: on a terminal, by dialogs, or as a list where nobody can be asked. */
+/** The command `/review`: in a terminal screens, over RPC dialogs, elsewhere a list. */
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { describeError } from "../core/errors.ts";
 import { describeTotal, reviewJson, reviewLine } from "../core/review.ts";
+import { byDialogs, onScreens } from "./asking.ts";
 import { isPlanMode } from "./plan-mode.ts";
 import { printText } from "./print.ts";
-import { lookForReview, type ReviewDeps, type Reviewed, runReview } from "./review.ts";
+import { lookForReview, type Reviewed, runReview } from "./review.ts";
 import { reviewDialogs, reviewScreens } from "./review-views.ts";
+import type { RewindDeps } from "./rewind.ts";
 
-const option = { value: "--json", label: "--json", description: "print the list for programs" };
+export interface ReviewCommandDeps {
+	/** The session of now; absent while none is open. */
+	open(): Promise<RewindDeps | undefined>;
+	/** Why files must not move now; absent when they may. */
+	whyBusy(ctx: ExtensionCommandContext): string | undefined;
+}
 
-/** `open` gives what the session that runs now has; absent where another copy of the extension is at work. */
-export function registerReview(
-	pi: ExtensionAPI,
-	open: () => Omit<ReviewDeps, "isPlanMode"> | undefined,
-): void {
+const json = { value: "--json", label: "--json", description: "print the list for programs" };
+const planWords = "plan mode is on and files are only read: leave it first";
+
+export function registerReview(pi: ExtensionAPI, deps: ReviewCommandDeps): void {
 	pi.registerCommand("review", {
 		description: "Look at what the latest prompt changed, and revert some of it",
-		getArgumentCompletions: (prefix) => (option.value.startsWith(prefix) ? [option] : null),
-		async handler(args, ctx) {
-			const opened = open();
-			if (opened === undefined) return;
-			const deps: ReviewDeps = { ...opened, isPlanMode: () => isPlanMode(pi) };
-			const given = args.trim();
-			if (given !== "" && given !== option.value)
-				return deps.notify(
-					ctx,
-					`/review takes ${option.value} or nothing, not ${given}`,
-					"warning",
-				);
-			const isJson = given !== "" || ctx.mode === "json";
-			if (isJson || !ctx.hasUI) return await printReview(deps, ctx, isJson);
-			const view = ctx.mode === "tui" ? reviewScreens(ctx.ui) : reviewDialogs(ctx.ui);
-			await runReview(deps, ctx, view);
+		getArgumentCompletions: (typed) => (json.value.startsWith(typed) ? [json] : null),
+		async handler(text, ctx) {
+			const given = text.trim();
+			if (given !== "" && given !== json.value)
+				return await printText(ctx, `/review: unknown: ${given}. Usage: /review [--json]`);
+			const review = await deps.open();
+			if (review === undefined)
+				return await printText(ctx, "/review: rewind is not at work in this session");
+			const busy = deps.whyBusy(ctx) ?? (isPlanMode(pi) ? planWords : undefined);
+			if (busy !== undefined) return await printText(ctx, `/review: ${busy}. Nothing was changed.`);
+			try {
+				if (given !== "" || !ctx.hasUI) await printReview(review, ctx, given !== "");
+				else if (ctx.mode === "tui")
+					await runReview(review, ctx, reviewScreens(ctx.ui), onScreens(ctx));
+				else await runReview(review, ctx, reviewDialogs(ctx.ui), byDialogs(ctx));
+			} catch (error) {
+				review.notify(ctx, `/review: ${describeError(error)}`, "error");
+			}
 		},
 	});
 }
 
 async function printReview(
-	deps: ReviewDeps,
+	deps: RewindDeps,
 	ctx: ExtensionCommandContext,
 	isJson: boolean,
 ): Promise<void> {
-	try {
-		const reviewed = await lookForReview(deps, ctx, new AbortController().signal);
-		if (typeof reviewed === "string") return deps.notify(ctx, reviewed, "warning");
-		const text = isJson ? await jsonOf(reviewed) : await textOf(reviewed);
-		await printText(ctx, text);
-	} catch (error) {
-		deps.notify(ctx, describeError(error), "error");
-	}
+	const reviewed = await lookForReview(deps, ctx, new AbortController().signal);
+	if (typeof reviewed === "string") await printText(ctx, `/review: ${reviewed}`);
+	else await printText(ctx, isJson ? await jsonOf(reviewed) : await listOf(reviewed));
 }
 
-async function jsonOf({ review, entry, text, shown }: Reviewed): Promise<string> {
-	const about = { prompt: entry.id, text, point: review.target.id };
-	return JSON.stringify({
-		type: "rewind-review",
-		...reviewJson(shown.rows, await shown.lines, about),
-	});
+async function jsonOf({ review, prompt, shown }: Reviewed): Promise<string> {
+	const about = { prompt: prompt.id, text: prompt.text, point: review.target.id };
+	return JSON.stringify(reviewJson(shown.rows, await shown.lines, about));
 }
 
-async function textOf({ shown }: Reviewed): Promise<string> {
+async function listOf({ shown }: Reviewed): Promise<string> {
 	const lines = await shown.lines;
 	return [
 		`${shown.title} · ${describeTotal(shown.rows, lines)}`,

@@ -3,7 +3,6 @@
  * at a time.
  */
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import type { Question } from "../core/choices.ts";
 import { patchText } from "../core/diff-text.ts";
 import { hunkDetail, hunkLines } from "../core/hunk-list.ts";
 import {
@@ -51,14 +50,7 @@ export function reviewScreens(ui: Ui): ReviewView {
 			showScreen<ReadonlySet<number>>(ui, describePath(row.change), (env, close) =>
 				createHunkList(env, { change: row.change, hunks, close }),
 			),
-		confirm: (question) => confirm(ui, question),
 	};
-}
-
-async function confirm(ui: Ui, { title, options }: Question): Promise<boolean> {
-	const labels = options.map(({ label }) => label);
-	const answer = await ui.select(title, labels);
-	return options.find(({ label }) => label === answer)?.choice === "restore";
 }
 
 /** Lines of a diff that a dialog shows. */
@@ -89,7 +81,6 @@ export function reviewDialogs(ui: Ui): ReviewView {
 			const title = [`Hunks of ${describePath(row.change)}`, ...hunkLines(hunks)];
 			return pick(ui, title.slice(0, dialogLinesMax).join("\n"), labels);
 		},
-		confirm: (question) => confirm(ui, question),
 	};
 }
 

@@ -2,30 +2,32 @@
  * `/review`: what the latest prompt changed, file by file, and taking some of it back.
  *
  *   look ▸ list ─▶ a file's diff ─▶ its hunks
- *    ▲       └────────┴───────────────┴─▶ weigh ▸ confirm ▸ prepare, perform, record ─┐
- *    └────────────────────────────────────────────────────────────────────────────────┘
+ *    ▲       └────────┴───────────────┴─▶ weigh ▸ confirm ▸ stage ▸ restore where the conversation stands ─┐
+ *    └─────────────────────────────────────────────────────────────────────────────────────────────────────┘
  *
  * One flow for every place that a person can sit at; how it is shown is a `ReviewView`.
  *
  * Invariants: nothing changes before the confirmation; then what was shown, or nothing. Each revert is one restore with
  * one undo. [R4] [R9]
  */
-import type { ExtensionCommandContext, SessionEntry } from "@earendil-works/pi-coding-agent";
+import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import type { FilePatch } from "../core/changes.ts";
-import { describeSkips, type Question } from "../core/choices.ts";
-import { describeEntry, excerpt, textOf } from "../core/entries.ts";
+import { describeSkips } from "../core/choices.ts";
+import { describeEntry } from "../core/entries.ts";
 import { describeError } from "../core/errors.ts";
 import type { Hunk } from "../core/hunks.ts";
 import {
 	describeRows,
 	type LineCountsByPath,
+	quotedPrompt,
 	type ReviewAnswer,
 	reviewNotes,
 	type ReviewPlace,
 	type ReviewRow,
 	revertQuestion,
 } from "../core/review.ts";
-import type { Contents, Rewind } from "../engine/rewind.ts";
+import type { Prompt } from "../core/timeline.ts";
+import { lookNow } from "../engine/offers.ts";
 import {
 	contentWithout,
 	findPrompt,
@@ -34,22 +36,12 @@ import {
 	type Review,
 	weighRevert,
 } from "../engine/review.ts";
-import { lookNow } from "../engine/offers.ts";
+import type { Contents, Rewind } from "../engine/rewind.ts";
 import { cancelled, withProgress } from "../screens/screen.ts";
-import type { NoticeType, Notify } from "./notices.ts";
-import type { Recorder } from "./recorder.ts";
-import { promptsOf } from "./prompts.ts";
-import { restoreAndRecord } from "./restoring.ts";
-import type { Session } from "./session.ts";
-
-export interface ReviewDeps {
-	readonly session: Session;
-	readonly recorder: Recorder;
-	engine(): Promise<Rewind | undefined>;
-	isRunning(): boolean;
-	isPlanMode(): boolean;
-	readonly notify: Notify;
-}
+import type { Asking } from "./asking.ts";
+import type { NoticeType } from "./notices.ts";
+import { type RewindDeps, stage, working } from "./rewind.ts";
+import { promptsOf } from "./timeline.ts";
 
 /** What stands on the screen: the files that differ since one prompt. */
 export interface Shown {
@@ -73,104 +65,73 @@ export interface ReviewView {
 		hunks: number,
 	): Promise<"revert" | "hunks" | undefined>;
 	hunks(row: ReviewRow, hunks: readonly Hunk[]): Promise<ReadonlySet<number> | undefined>;
-	confirm(question: Question): Promise<boolean>;
 }
 
 /** The prompt in question, and everything that is known of it. */
 export interface Reviewed {
 	readonly engine: Rewind;
+	readonly prompt: Prompt;
 	readonly review: Review;
 	readonly shown: Shown;
-	readonly entry: SessionEntry;
-	/** The prompt's text. */
-	readonly text: string;
-}
-
-/** Why nothing may be reverted now, in words for the person; absent when it may. */
-function refusal(deps: ReviewDeps, ctx: ExtensionCommandContext): string | undefined {
-	if (deps.isRunning() || !ctx.isIdle())
-		return "An agent is running: finish or abort it first, then review what it changed";
-	if (deps.isPlanMode())
-		return "Plan mode is on and files are only read: leave it first, then review";
-	return undefined;
-}
-
-/** `“add a parser”`; a prompt can be an image alone. */
-function quoted(text: string): string {
-	const short = excerpt(text);
-	return short === "" ? "your message" : `“${short}”`;
 }
 
 /** Looks at what the latest prompt changed; the words why there is nothing to look at, otherwise. */
 export async function lookForReview(
-	deps: ReviewDeps,
+	{ session, engine, whyNone }: RewindDeps,
 	ctx: ExtensionCommandContext,
 	signal: AbortSignal,
 ): Promise<Reviewed | string> {
-	const refused = refusal(deps, ctx);
-	if (refused !== undefined) return refused;
-	const { session } = deps;
-	await deps.recorder.settled();
-	const engine = await deps.engine();
-	if (engine === undefined) return "No points are taken in this folder: there is nothing to review";
+	if (engine === undefined) return whyNone;
 	const { chain } = await session.lineage();
-	const found = await findPrompt(promptsOf(session.branch(), chain), engine.store);
-	const entry = found === undefined ? undefined : session.entry(found.entry);
-	if (found === undefined || entry === undefined)
-		return "No prompt on this branch has a point: there is nothing to review";
+	const prompts = promptsOf(session.branch(), chain, (id) => ctx.sessionManager.getLabel(id));
+	const found = await findPrompt(prompts, engine.store);
+	if (found === undefined) return "no prompt on this branch has a point";
+	const { prompt, point, laterWithout } = found;
 	const moment = await lookNow(engine, session.owner, session.ledger().latest, signal);
-	const review = await lookAt(found.point, moment, engine, session.owner, signal);
-	const text = entry.type === "message" && "content" in entry.message ? entry.message.content : "";
+	const review = await lookAt(point, moment, engine, session.owner, signal);
+	const { rows } = review;
 	const lines = engine.store.lineCounts(review.target, moment.now, signal).catch(
-		// The list is right without them; a row that shows none has its diff.
+		// The list is right without them; what a row does not show is in its diff.
 		() => new Map(),
 	);
-	return {
-		engine,
-		review,
-		entry,
-		text: textOf(text),
-		shown: {
-			title: `Changes since ${quoted(textOf(text))}`,
-			notes: reviewNotes(review.rows, found.laterWithout),
-			rows: review.rows,
-			lines,
-		},
-	};
+	const title = `Changes since ${quotedPrompt(prompt)}`;
+	const notes = reviewNotes(rows, laterWithout);
+	return { engine, prompt, review, shown: { title, notes, rows, lines } };
 }
 
-/** Runs until the person leaves. Failures are told; what is true of the files stands in them. */
+/** One run of the command. */
+interface Visit {
+	readonly deps: RewindDeps;
+	readonly ctx: ExtensionCommandContext;
+	readonly view: ReviewView;
+	readonly asking: Asking;
+	tell(message: string, type: NoticeType): void;
+	/** What was said since this was asked last. */
+	takeSaid(): string | undefined;
+	/** For what was said already. */
+	remember(message: string): void;
+}
+
+/** Runs until the person leaves. Throws `RewindError` for what cannot be looked at. */
 export async function runReview(
-	deps: ReviewDeps,
+	deps: RewindDeps,
 	ctx: ExtensionCommandContext,
 	view: ReviewView,
+	asking: Asking,
 ): Promise<void> {
 	const ending = new AbortController();
-	let said: string | undefined;
-	const visit: Visit = {
-		deps,
-		ctx,
-		view,
-		tell(message, type) {
-			said = message;
-			deps.notify(ctx, message, type);
-		},
-		takeSaid() {
-			const message = said;
-			said = undefined;
-			return message;
-		},
-	};
+	const visit = startVisit(deps, ctx, view, asking);
 	let place: ReviewPlace = { cursor: 0, picked: new Set() };
 	try {
 		for (let round = 0; ; round++) {
-			const reviewed = await withProgress(ctx, "Looking at the files", (signal) =>
+			const reviewed = await withProgress(ctx, "Looking at the files…", (signal) =>
 				lookForReview(deps, ctx, AbortSignal.any([signal, ending.signal])),
 			);
 			if (reviewed === cancelled) return;
-			if (typeof reviewed === "string") return deps.notify(ctx, reviewed, "warning");
+			if (typeof reviewed === "string")
+				return deps.notify(ctx, `/review: ${reviewed}. Nothing was changed.`, "warning");
 			if (reviewed.shown.rows.length === 0) {
-				const message = `Nothing differs from the files before ${quoted(reviewed.text)}`;
+				const message = `Nothing differs from the files before ${quotedPrompt(reviewed.prompt)}`;
 				// Who just took all of it back knows.
 				return round === 0 ? deps.notify(ctx, message, "info") : undefined;
 			}
@@ -179,20 +140,36 @@ export async function runReview(
 			// Other rows stand there now.
 			place = { cursor: left.cursor, picked: new Set() };
 		}
-	} catch (error) {
-		deps.notify(ctx, describeError(error), "error");
 	} finally {
 		ending.abort();
 	}
 }
 
-/** One run of the command. */
-interface Visit {
-	readonly deps: ReviewDeps;
-	readonly ctx: ExtensionCommandContext;
-	readonly view: ReviewView;
-	tell(message: string, type: NoticeType): void;
-	takeSaid(): string | undefined;
+function startVisit(
+	deps: RewindDeps,
+	ctx: ExtensionCommandContext,
+	view: ReviewView,
+	asking: Asking,
+): Visit {
+	let said: string | undefined;
+	return {
+		deps,
+		ctx,
+		view,
+		asking,
+		tell(message, type) {
+			said = message;
+			deps.notify(ctx, message, type);
+		},
+		remember(message) {
+			said = message;
+		},
+		takeSaid() {
+			const message = said;
+			said = undefined;
+			return message;
+		},
+	};
 }
 
 /**
@@ -212,7 +189,7 @@ async function browse(
 		const chosen =
 			answer.kind === "revert"
 				? { rows: answer.rows.flatMap((index) => rows[index] ?? []) }
-				: await openFile(rows[answer.row], reviewed, visit.view);
+				: await openFile(rows[answer.row], reviewed, visit);
 		if (chosen !== undefined && (await revert(chosen, reviewed, visit))) return place;
 	}
 }
@@ -229,50 +206,54 @@ interface Chosen {
 async function openFile(
 	row: ReviewRow | undefined,
 	{ engine, shown }: Reviewed,
-	view: ReviewView,
+	{ view, tell }: Visit,
 ): Promise<Chosen | undefined> {
 	if (row === undefined) return undefined;
-	const patch = await engine.store.patch(row.change);
-	const hunks = hunksOf(row, patch);
-	for (;;) {
-		const wish = await view.file(row, shown, patch, hunks.length);
-		if (wish === undefined) return undefined;
-		if (wish === "revert") return { rows: [row] };
-		const picked = await view.hunks(row, hunks);
-		if (picked === undefined) continue;
-		const contents = await contentWithout(row, hunks, picked, engine.store);
-		const words = `${picked.size} of ${hunks.length} hunks of ${describeRows([row])}`;
-		return { rows: [row], contents, words };
+	try {
+		const patch = await engine.store.patch(row.change);
+		const hunks = hunksOf(row, patch);
+		for (;;) {
+			const wish = await view.file(row, shown, patch, hunks.length);
+			if (wish === undefined) return undefined;
+			if (wish === "revert") return { rows: [row] };
+			const picked = await view.hunks(row, hunks);
+			if (picked === undefined) continue;
+			const contents = await contentWithout(row, hunks, picked, engine.store);
+			const words = `${picked.size} of ${hunks.length} hunks of ${describeRows([row])}`;
+			return { rows: [row], contents, words };
+		}
+	} catch (error) {
+		// Content that is gone costs this file's diff, not the others'.
+		tell(`${describeRows([row])}: ${describeError(error)}`, "error");
+		return undefined;
 	}
 }
 
 /** True when the files are to be looked at anew: they were changed, by this or by somebody else. */
 async function revert(
 	{ rows, contents, words = describeRows(rows) }: Chosen,
-	{ engine, review, entry }: Reviewed,
-	{ deps, ctx, view, tell }: Visit,
+	{ engine, review, prompt }: Reviewed,
+	visit: Visit,
 ): Promise<boolean> {
-	const { offer, preview } = await weighRevert(review, rows, engine, deps.session.owner, contents);
-	if (offer.kind === "unavailable" || preview === undefined) {
-		tell(`Not reverted: ${offer.kind === "unavailable" ? offer.reason : ""}`, "warning");
-		return false;
-	}
+	const { deps, ctx, asking, tell } = visit;
+	const { session, navigation } = deps;
+	const { offer, preview } = await weighRevert(review, rows, engine, session.owner, contents);
+	if (offer.kind === "unavailable") tell(`Not reverted: ${offer.reason}`, "warning");
+	if (offer.kind === "unavailable" || preview === undefined) return false;
 	if (preview.plan.steps.length === 0) {
 		tell(`Nothing to revert · left alone: ${describeSkips(preview.plan.skips)}`, "info");
 		return false;
 	}
-	if (!(await view.confirm(revertQuestion(words, offer)))) return false;
-	// The question can have stood while a prompt came in.
-	const refused = refusal(deps, ctx);
-	if (refused !== undefined) {
-		tell(`${refused}; no files were changed`, "warning");
-		return false;
-	}
+	const { title, options } = revertQuestion(words, offer);
+	const answers = options.map(({ label, choice }) => ({ label, value: choice }));
+	if ((await asking.choose(title, answers)) !== "restore") return false;
 	try {
-		await withProgress(ctx, `Reverting ${words}`, async () => {
-			const prepared = await engine.prepare(preview);
-			await restoreAndRecord(prepared, describeEntry(entry), engine, deps);
-		});
+		const entry = session.entry(prompt.id);
+		const label = entry === undefined ? "that point" : describeEntry(entry);
+		const decided = await stage(ctx, engine, preview, "restore", label);
+		if (decided === undefined) return false;
+		const act = (): Promise<string> => navigation.doHere(decided, ctx);
+		visit.remember(await working(ctx, `reverting ${words}…`, act));
 	} catch (error) {
 		tell(describeError(error), "error");
 	}

@@ -258,7 +258,7 @@ async function moveWithSummary(ctx: ExtensionCommandContext, entryId: string): P
 const workingKey = "rewind-working";
 
 /** Says in the footer what is under way. Nothing to cancel: files are being written. */
-async function working<T>(
+export async function working<T>(
 	ctx: ExtensionCommandContext,
 	words: string,
 	act: () => Promise<T>,

@@ -148,12 +148,15 @@ test("the prompt that is looked at is the newest that changed files and whose po
 	world.shell("git commit -qam one");
 	const committed = await engine.capture();
 	const { store } = engine.rewind;
-	const first = { entry: "first", before: zero.id, after: one.id };
-	const second = { entry: "second", before: one.id, after: committed.id };
-	expect(await findPrompt([second, first], store)).toMatchObject({ entry: "first" });
+	const first = { id: "first", text: "", at: 0, point: zero.id, after: one.id };
+	const second = { id: "second", text: "", at: 0, point: one.id, after: committed.id };
+	expect(await findPrompt([second, first], store)).toMatchObject({ prompt: { id: "first" } });
 	world.write("a.txt", "a2\n");
-	const third = { entry: "third", before: committed.id, after: (await engine.capture()).id };
-	expect(await findPrompt([third, second, first], store)).toMatchObject({ entry: "third" });
+	const after = (await engine.capture()).id;
+	const third = { id: "third", text: "", at: 0, point: committed.id, after };
+	expect(await findPrompt([third, second, first], store)).toMatchObject({
+		prompt: { id: "third" },
+	});
 	world.shell("git update-ref -d refs/pi-rewind/store");
 	expect(await findPrompt([third, second, first], store)).toBeUndefined();
 });

@@ -1,10 +1,9 @@
 /** `/review` without a terminal, and where it refuses: nothing changes but what was confirmed. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { piVersions, rewindExtension, step } from "../support/pi.ts";
+import { piVersions, rewindExtension, step, until } from "../support/pi.ts";
 import { runPi } from "../support/print.ts";
-import type { DialogAnswer } from "../support/rpc-dialogs.ts";
-import { escape, type RpcPi } from "../support/rpc.ts";
+import { type DialogAnswer, escape, type RpcPi } from "../support/rpc.ts";
 import { createWorld, difference, type World } from "../support/world.ts";
 
 const lines = (changed: Readonly<Record<number, string>> = {}): string =>
@@ -22,6 +21,14 @@ const planMode = {
 };
 const inodes = (world: World) => world.files({ inodes: true, mtimes: true });
 const said = (pi: RpcPi): string | undefined => pi.notifications.at(-1)?.message;
+
+/** Runs the command; each answer must be asked for, and nothing else. */
+async function review(pi: RpcPi, ...answers: DialogAnswer[]): Promise<void> {
+	const before = pi.dialogs.length;
+	pi.choose(...answers);
+	await pi.prompt("/review");
+	expect(pi.dialogs).toHaveLength(before + answers.length);
+}
 
 describe.each(piVersions)("on Pi %s", (version) => {
 	test("over RPC dialogs give the same choices, and leaving any of them changes nothing", async () => {
@@ -43,7 +50,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			["Pick files to revert", "Pick all", /^Revert the picked \(4\)$/, /^Keep/, escape],
 			["Revert everything", escape, escape],
 		];
-		for (const steps of ways) await pi.command("/review", ...steps);
+		for (const steps of ways) await review(pi, ...steps);
 		expect(kept()).toEqual([]);
 		expect(pi.dialogs[0]?.title).toBe("Changes since “tidy up” · 4 files +3 −4");
 		expect(pi.dialogs[0]?.options).toEqual([
@@ -60,10 +67,10 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect(await pi.custom("rewind-op")).toEqual([]);
 
 		const revert = /^Revert \(/;
-		await pi.command("/review", list, file, hunks, /^Revert the picked/, revert, escape);
+		await review(pi, list, file, hunks, /^Revert the picked/, revert, escape);
 		expect(world.read("many.txt")).toBe(lines({ 3: "LINE 3" }));
-		await pi.command(
-			"/review",
+		await review(
+			pi,
 			"Pick files to revert",
 			/old\.txt/,
 			/gone\.txt/,
@@ -76,9 +83,9 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			undefined,
 			"g\n",
 		]);
-		await pi.command("/review", "Revert everything", revert);
+		await review(pi, "Revert everything", revert);
 		expect([world.read("many.txt"), world.read("z.txt")]).toEqual([lines(), "z0\n"]);
-		await pi.command("/review");
+		await review(pi);
 		expect(said(pi)).toBe("Nothing differs from the files before “tidy up”");
 		// Each of the three is one restore with one undo.
 		expect(await pi.custom("rewind-op")).toHaveLength(3);
@@ -90,8 +97,8 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		const pi = await world.rpc({ version });
 		await pi.prompt("tidy up", change, "done");
 		let before = inodes(world);
-		await pi.command(
-			"/review",
+		await review(
+			pi,
 			"Revert everything",
 			() => {
 				world.write("z.txt", "mine\n");
@@ -146,7 +153,6 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		});
 		const printed: unknown = JSON.parse(json.stdout.split("\n")[0] ?? "");
 		expect(printed).toMatchObject({
-			type: "rewind-review",
 			text: "tidy up",
 			files: [
 				{ mark: "D", path: "gone.txt", added: 0, removed: 1, committed: false },
@@ -164,7 +170,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		const pi = await world.rpc({ version });
 		await pi.prompt("tidy up", change, step.bash("git add -A && git commit -qm tidy"), "done");
 		const head = world.git("rev-parse", "HEAD");
-		await pi.command("/review", /^D gone/, "Revert this file", /^Revert \(/, escape);
+		await review(pi, /^D gone/, "Revert this file", /^Revert \(/, escape);
 		expect(pi.dialogs[0]?.title).toMatch(
 			/\nThese changes are committed already; a revert changes files, the commits stay\.$/,
 		);
@@ -179,48 +185,54 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.prompt("tidy up", change, "done");
 		const before = inodes(world);
 		const refused = async (reason: RegExp): Promise<void> => {
-			const asked = pi.dialogs.length;
-			await pi.command("/review");
+			await review(pi);
 			expect(said(pi)).toMatch(reason);
-			expect(pi.dialogs).toHaveLength(asked);
 		};
 		await pi.promptUntil(
 			"go on",
 			[step.bash("sleep 60")],
 			({ type }) => type === "tool_execution_start",
 		);
-		await refused(/^An agent is running/);
+		await refused(
+			/^\/review: an agent is running: finish or abort it first\. Nothing was changed\.$/,
+		);
 		await pi.abort();
-		await pi.command("/plan");
-		await refused(/^Plan mode is on/);
-		await pi.command("/plan");
+		const asked = pi.nextSummary(step.hang());
+		const compacted = pi.compact().catch(() => undefined);
+		await until(asked, "the summary to be asked for", 20_000);
+		await refused(/Nothing was changed\.$/);
+		await pi.abort();
+		await compacted;
+		await pi.prompt("/plan");
+		await refused(/^\/review: plan mode is on and files are only read/);
+		await pi.prompt("/plan");
 		world.shell("git rev-parse HEAD > .git/MERGE_HEAD");
-		await refused(/^A merge is in progress · Finish or abort the merge first/);
+		await refused(/^\/review: A merge is in progress · Finish or abort the merge first/);
 		world.shell("rm .git/MERGE_HEAD");
-		await pi.command("/review", escape);
+		await review(pi, escape);
 		expect(pi.dialogs.at(-1)?.title).toMatch(/^Changes since “tidy up”/);
-		await pi.command("/review nonsense");
-		expect(said(pi)).toMatch(/^\/review takes --json or nothing/);
+		await pi.prompt("/review nonsense");
+		expect(said(pi)).toBe("/review: unknown: nonsense. Usage: /review [--json]");
 		expect(difference(before, inodes(world))).toEqual([]);
 	});
 
 	test("without points, without git, and with pruned points it says so", async () => {
 		await using bare = createWorld({ init: false });
 		const without = await bare.rpc({ version });
-		await without.command("/review");
-		expect(said(without)).toMatch(/^No points are taken in this folder/);
+		await review(without);
+		expect(said(without)).toMatch(/^\/review: no points here, .+ Nothing was changed\.$/);
 		await without.stop();
 
 		await using world = createWorld({ files });
 		const pi = await world.rpc({ version, args: ["--tools", "read,bash"] });
-		await pi.command("/review");
-		expect(said(pi)).toBe("No prompt on this branch has a point: there is nothing to review");
+		await review(pi);
+		expect(said(pi)).toBe("/review: no prompt on this branch has a point. Nothing was changed.");
 		await pi.prompt("first", change, "one");
 		world.shell("git update-ref -d refs/pi-rewind/store");
-		await pi.command("/review");
-		expect(said(pi)).toBe("No prompt on this branch has a point: there is nothing to review");
+		await review(pi);
+		expect(said(pi)).toBe("/review: no prompt on this branch has a point. Nothing was changed.");
 		await pi.prompt("second", step.bash("echo n > new.txt"), "two");
-		await pi.command("/review", escape);
+		await review(pi, escape);
 		// A session that was started without some tools is in no plan mode.
 		expect(pi.dialogs.at(-1)?.title).toMatch(/^Changes since “second” · 1 file \+1 −0$/);
 	});

@@ -124,8 +124,6 @@ export interface RpcPi extends AsyncDisposable, Omit<Dialogs, "unasked"> {
 	readonly compact: () => Promise<unknown>;
 	readonly newSession: () => Promise<Moved>;
 	readonly switchSession: (sessionPath: string) => Promise<Moved>;
-	/** Types a command of an extension and answers its dialogs, all of which must be asked for; over when it is. */
-	readonly command: (text: string, ...choose: readonly DialogAnswer[]) => Promise<void>;
 	readonly abort: () => Promise<unknown>;
 	readonly label: (id: string, label: string) => Promise<unknown>;
 	readonly reload: () => Promise<unknown>;
@@ -334,7 +332,6 @@ type Moving = Pick<
 	| "compact"
 	| "newSession"
 	| "switchSession"
-	| "command"
 	| "abort"
 	| "label"
 	| "reload"
@@ -366,21 +363,15 @@ function moveAround(
 		if (unasked > 0) throw new Error(`${unasked} of the answers were not asked for`);
 		return moved;
 	}
-	const ask = async (type: string, fields = {}): Promise<Moved> =>
+	const command = async (type: string, fields = {}): Promise<Moved> =>
 		v.parse(movedSchema, await wire.send(type, fields));
 	return {
 		tree: (id, { options = {}, ...rest } = {}) =>
 			answering(rest, () => drive("tree", { id, options })),
 		fork: (id, options = {}) => answering(options, () => wire.send("fork", { entryId: id })),
-		clone: () => ask("clone"),
-		newSession: () => ask("new_session"),
-		switchSession: (sessionPath) => ask("switch_session", { sessionPath }),
-		async command(text, ...choose) {
-			await answering({ choose }, async () => {
-				await prompt(text);
-				return { cancelled: false };
-			});
-		},
+		clone: () => command("clone"),
+		newSession: () => command("new_session"),
+		switchSession: (sessionPath) => command("switch_session", { sessionPath }),
 		compact: () => wire.send("compact"),
 		abort: () => wire.send("abort"),
 		label: (id, label) => drive("label", { id, label }),

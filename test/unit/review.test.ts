@@ -6,7 +6,6 @@ import {
 	describeTotal,
 	pathsToRevert,
 	promptToReview,
-	type PromptPoints,
 	reviewDetail,
 	type ReviewFacts,
 	reviewJson,
@@ -15,6 +14,7 @@ import {
 	reviewRows,
 	reviewRowText,
 } from "../../src/core/review.ts";
+import type { Prompt } from "../../src/core/timeline.ts";
 
 const p = bytePathFromText;
 const id = (digit: string) => trustedObjectId(digit.repeat(40));
@@ -32,18 +32,20 @@ const rows = (facts: Partial<ReviewFacts>) =>
 	reviewRows({ changes: [], skips: [], uncommitted: undefined, changedSince: [], ...facts });
 
 describe("which prompt is looked at", () => {
-	const prompt = (entry: string, before?: string, after?: string): PromptPoints => ({
-		entry,
-		before: before === undefined ? undefined : id(before),
-		after: after === undefined ? undefined : id(after),
+	const prompt = (entry: string, before?: string, after?: string): Prompt => ({
+		id: entry,
+		text: entry,
+		at: 0,
+		...(before === undefined ? {} : { point: id(before) }),
+		...(after === undefined ? {} : { after: id(after) }),
 	});
-	const reviewed = async (newestFirst: PromptPoints[], same: readonly string[] = []) => {
+	const reviewed = async (newestFirst: Prompt[], same: readonly string[] = []) => {
 		const found = await promptToReview(newestFirst, async (before, after) => {
 			if (before === id("0")) return Promise.resolve("unusable");
 			const isSame = before === after || same.includes(`${before[0]}${after?.[0]}`);
 			return Promise.resolve(isSame ? "same" : "changed");
 		});
-		return found === undefined ? undefined : [found.entry, found.laterWithout];
+		return found === undefined ? undefined : [found.prompt.id, found.laterWithout];
 	};
 
 	test("the newest that changed files", async () => {
