@@ -55,38 +55,45 @@ async function crash({ world, target }: Scene, fault: string): Promise<boolean> 
 	return true;
 }
 
+/** Twenty processes are started and die, one after another: where others are at work too, that takes its time. */
+const manyProcessesMs = 300_000;
+
 for (const kind of ["kill", "kill-after"])
-	test(`a restore that dies (${kind}) at any change is named, and both ways out are exact [R9]`, async () => {
-		await using made = await scene();
-		const { world, engine, old, wanted } = made;
-		const state = personState(world);
-		let crashes = 0;
-		for (let n = 1; n < 60; n += 2) {
-			if (!(await crash(made, `${kind}:${n}`))) break;
-			crashes++;
-			enter(world.env);
-			const [interrupted, ...more] = await engine.rewind.interrupted();
-			expect([n, interrupted?.journal.target, more]).toEqual([n, made.target.id, []]);
-			if (interrupted === undefined) return;
-			// Every other one is finished, then taken back by its own undo.
-			const how = n % 4 === 1 ? "finish" : "roll-back";
-			const restored = await engine.rewind.recover(interrupted, how, owner);
-			await restored.complete();
-			expect([n, how, restored.skips]).toEqual([n, how, []]);
-			expectSame(how === "finish" ? wanted : old, world.files());
-			expect(await engine.rewind.interrupted()).toEqual([]);
-			const left = world.shell("ls .git/pi-rewind").split("\n");
-			expect(left.filter((name) => /^(stage|journal)/.test(name))).toEqual([]);
-			if (how === "finish") {
-				await engine.restore(await engine.resolve(interrupted.journal.undo));
-				expectSame(old, world.files());
+	test(
+		`a restore that dies (${kind}) at any change is named, and both ways out are exact [R9]`,
+		async () => {
+			await using made = await scene();
+			const { world, engine, old, wanted } = made;
+			const state = personState(world);
+			let crashes = 0;
+			for (let n = 1; n < 60; n += 2) {
+				if (!(await crash(made, `${kind}:${n}`))) break;
+				crashes++;
+				enter(world.env);
+				const [interrupted, ...more] = await engine.rewind.interrupted();
+				expect([n, interrupted?.journal.target, more]).toEqual([n, made.target.id, []]);
+				if (interrupted === undefined) return;
+				// Every other one is finished, then taken back by its own undo.
+				const how = n % 4 === 1 ? "finish" : "roll-back";
+				const restored = await engine.rewind.recover(interrupted, how, owner);
+				await restored.complete();
+				expect([n, how, restored.skips]).toEqual([n, how, []]);
+				expectSame(how === "finish" ? wanted : old, world.files());
+				expect(await engine.rewind.interrupted()).toEqual([]);
+				const left = world.shell("ls .git/pi-rewind").split("\n");
+				expect(left.filter((name) => /^(stage|journal)/.test(name))).toEqual([]);
+				if (how === "finish") {
+					await engine.restore(await engine.resolve(interrupted.journal.undo));
+					expectSame(old, world.files());
+				}
 			}
-		}
-		expect(crashes).toBeGreaterThan(5);
-		expectSame(wanted, world.files());
-		expectSame(state, personState(world));
-		expectSound(world);
-	});
+			expect(crashes).toBeGreaterThan(5);
+			expectSame(wanted, world.files());
+			expectSame(state, personState(world));
+			expectSound(world);
+		},
+		manyProcessesMs,
+	);
 
 test("a restore whose roll back fails too says so, and can be finished and rolled back later [R9]", async () => {
 	await using made = await scene();
