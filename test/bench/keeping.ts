@@ -158,21 +158,19 @@ function chain(files: readonly string[], each: number): string {
 function writeSession(file: string, id: string, snapshots: readonly string[], bytes: number): void {
 	const handle = openSync(file, "w");
 	const timestamp = new Date((then + day) * 1000).toISOString();
-	let written = 0;
-	const write = (value: object): void => {
-		written += writeSync(handle, `${JSON.stringify({ ...value, timestamp })}\n`);
-	};
-	const turn = (n: number, snapshot: string): void => {
+	const write = (value: object): number =>
+		writeSync(handle, `${JSON.stringify({ ...value, timestamp })}\n`);
+	const turn = (n: number, snapshot: string): number => {
 		const data = encodeTurn([[`e${n}`, trustedObjectId(snapshot)]]);
-		write({ type: "custom", customType: "rewind-turn", data, id: `r${n}`, parentId: null });
+		return write({ type: "custom", customType: "rewind-turn", data, id: `r${n}`, parentId: null });
 	};
 	write({ type: "session", version: 3, id, cwd: "/" });
 	for (const [n, snapshot] of snapshots.entries()) turn(n, snapshot);
 	const text = 'A line of an answer, with "quotes" and <code>.\n'.repeat(200);
-	for (let n = 0; written < bytes; n++) {
+	for (let n = 0, left = bytes; left > 0; n++) {
 		const message = { role: "assistant", content: [{ type: "text", text }] };
-		write({ type: "message", id: `m${n}`, parentId: null, message });
-		if (n % 5 === 0) turn(n, n.toString(16).padStart(40, "0"));
+		left -= write({ type: "message", id: `m${n}`, parentId: null, message });
+		if (n % 5 === 0) left -= turn(n, n.toString(16).padStart(40, "0"));
 	}
 	closeSync(handle);
 }
