@@ -241,9 +241,10 @@ function judge(input: RetentionInput): (snapshot: KeptSnapshot) => LiveReason[] 
 }
 
 /** Each reason once: an owner that also names a snapshot has the same to say twice. */
-const unique = (reasons: readonly LiveReason[]): LiveReason[] => [
-	...new Map(reasons.map((reason) => [JSON.stringify(reason), reason])).values(),
-];
+const unique = (reasons: LiveReason[]): LiveReason[] =>
+	reasons.length < 2
+		? reasons
+		: [...new Map(reasons.map((reason) => [JSON.stringify(reason), reason])).values()];
 
 /** Whether a session may name more than its ledger says. */
 const isIncomplete = ({ ledger, isTorn }: SeenSession): boolean =>

@@ -28,8 +28,8 @@ export async function readHeld(repository: Repository, now: number): Promise<Hel
 		try {
 			return await readdir(folder);
 		} catch (error) {
-			// What is not there holds nothing; all else is named.
-			if (codeOf(error) !== "ENOENT") hide(folder, error);
+			// What is not there, or is no folder, holds nothing; all else is named.
+			if (codeOf(error) !== "ENOENT" && codeOf(error) !== "ENOTDIR") hide(folder, error);
 			return [];
 		}
 	}

@@ -61,8 +61,9 @@ const timesIn = (message: string): number[] =>
 /** Reads `rev-list --format=%T %ct%n%P%n%B%x00`. */
 export function parseChain(output: string, format: ObjectFormat): Map<ObjectId, ChainCommit> {
 	const commits = new Map<ObjectId, ChainCommit>();
-	for (const record of output.split("\0")) {
-		const [first = "", second = "", third = "", ...body] = record.trimStart().split("\n");
+	for (const part of output.split("\0")) {
+		const record = part.trimStart();
+		const [first = "", second = "", third = ""] = record.split("\n", 3);
 		const id = decodeObjectId(first.slice("commit ".length), format);
 		if (id === undefined) continue;
 		const [tree = "", seconds = ""] = second.split(" ");
@@ -70,7 +71,9 @@ export function parseChain(output: string, format: ObjectFormat): Map<ObjectId, 
 			.split(" ")
 			.map((parent) => decodeObjectId(parent, format))
 			.filter((parent) => parent !== undefined);
-		commits.set(id, { tree, parents, seconds: Number(seconds), message: body.join("\n") });
+		const lead = first.length + second.length + third.length + 3;
+		const message = record.slice(lead);
+		commits.set(id, { tree, parents, seconds: Number(seconds), message });
 	}
 	return commits;
 }
@@ -89,6 +92,14 @@ export function keptBelow(
 		for (const owner of owners) known.owners.set(ownerKey(owner), owner);
 	}
 
+	/** Appended keep commits of one session all say the same. */
+	const said = new Map<string, readonly Owner[]>();
+	function ownersOf(message: string): readonly Owner[] {
+		const known = said.get(message) ?? ownersIn(message);
+		said.set(message, known);
+		return known.length === 0 ? [unknownOwner] : known;
+	}
+
 	const seen = new Set<ObjectId>();
 	const waiting = [tip];
 	for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
@@ -100,18 +111,13 @@ export function keptBelow(
 			add(id, commit?.seconds ?? 0, [unknownOwner]);
 			continue;
 		}
-		const owners = ownersIn(commit.message);
+		const owners = ownersOf(commit.message);
 		const times = timesIn(commit.message);
 		let place = 0;
 		for (const parent of commit.parents) {
 			const found = commits.get(parent);
 			if (found !== undefined && isKeepCommit(found, format)) waiting.push(parent);
-			else
-				add(
-					parent,
-					times[place++] ?? commit.seconds,
-					owners.length === 0 ? [unknownOwner] : owners,
-				);
+			else add(parent, times[place++] ?? commit.seconds, owners);
 		}
 	}
 	return [...kept].map(([id, { keptAt, owners }]) => ({

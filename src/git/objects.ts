@@ -33,8 +33,11 @@ export const hashObject = (format: ObjectFormat, type: ObjectType, content: Buff
 	);
 
 /** The empty tree of a format: SHA-1 and SHA-256 have different ones. */
-export const emptyTree = (format: ObjectFormat): ObjectId =>
-	hashObject(format, "tree", Buffer.alloc(0));
+export const emptyTree = (format: ObjectFormat): ObjectId => emptyTrees[format];
+const emptyTrees: Record<ObjectFormat, ObjectId> = {
+	sha1: hashObject("sha1", "tree", Buffer.alloc(0)),
+	sha256: hashObject("sha256", "tree", Buffer.alloc(0)),
+};
 
 export const zeroId = (format: ObjectFormat): string => "0".repeat(format === "sha1" ? 40 : 64);
 

@@ -28,7 +28,7 @@ export interface SweeperDeps {
 	readonly agentDir: string;
 	/** As Pi names it: empty for an ephemeral session, and possibly relative to the process's folder. */
 	readonly sessionDir: string;
-	engine(): Promise<Rewind | undefined>;
+	engine(): Promise<Pick<Rewind, "sweep" | "claim"> | undefined>;
 	/** Told of the first sweep or claim that failed; all points are kept then. */
 	onFailure(error: unknown): void;
 }
@@ -53,7 +53,7 @@ export function createSweeper(deps: SweeperDeps): Sweeper {
 	let ending = new AbortController();
 	let running: Promise<void> = Promise.resolve();
 
-	function fail(error: unknown): void {
+	function failed(error: unknown): void {
 		if (isOrdinary(error) || hasFailed) return;
 		hasFailed = true;
 		deps.onFailure(error);
@@ -69,7 +69,7 @@ export function createSweeper(deps: SweeperDeps): Sweeper {
 				const engine = await deps.engine();
 				await engine?.sweep(request(AbortSignal.any([ended, ...limit])));
 			} catch (error) {
-				fail(error);
+				failed(error);
 			}
 		};
 		running = running.then(sweepOnce);
@@ -117,7 +117,7 @@ export function createSweeper(deps: SweeperDeps): Sweeper {
 					if (place === 0 || file === undefined) for (const id of ledger.snapshots) needed.add(id);
 				if (needed.size > 0) await (await deps.engine())?.claim(session.owner, needed);
 			} catch (error) {
-				fail(error);
+				failed(error);
 			}
 		},
 		begin: async () => (isOn ? run(retention.startupBudgetMs) : undefined),

@@ -3,6 +3,7 @@
  *
  *   --sizes 1000,10000,100000   numbers of files
  *   --rounds N                  rounds of each measurement; without, as many as half a minute allows, at most 15
+ *   --kept N --sessions N       snapshots for a sweep (10,000), sessions of 5 MB to read (200); 0 leaves both out
  *   --json FILE                 also writes everything that was measured
  *
  * Read the ratios: everything in a block ran in turns, on warm caches, on this machine and under its load of the
@@ -14,8 +15,9 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchCaptures } from "./captures.ts";
+import { benchKeeping } from "./keeping.ts";
 import { measure, type Rounds } from "./measure.ts";
-import { renderTable, rowsOf, type SizeResult } from "./report.ts";
+import { keepingRows, renderTable, rowsOf, type SizeResult, titleOf } from "./report.ts";
 import { createEditor, makeRepository } from "./repository.ts";
 import { benchRestores } from "./restores.ts";
 import { openSubject, owner } from "./subject.ts";
@@ -26,6 +28,8 @@ const { values } = parseArgs({
 	options: {
 		sizes: { type: "string", default: "1000,10000,100000" },
 		rounds: { type: "string" },
+		kept: { type: "string", default: "10000" },
+		sessions: { type: "string", default: "200" },
 		json: { type: "string" },
 	},
 });
@@ -72,13 +76,20 @@ async function benchSize(at: string, files: number): Promise<SizeResult> {
 using workplace = makeWorkplace();
 const git = execFileSync("git", ["version"], { encoding: "utf8" }).trim();
 console.log(`node ${process.version} · ${git} · ${cpus().length} cores\n`);
-const results = [];
+const results: object[] = [];
 for (const files of sizes) {
 	const result = await benchSize(workplace.at, files);
 	const rows = rowsOf(result);
-	console.log(renderTable(result, rows));
+	console.log(renderTable(titleOf(result), rows));
 	const { repository, ...measured } = result;
 	results.push({ ...measured, tracked: repository.tracked.length, rows });
+}
+const keeping = { live: Number(values.kept), sessions: Number(values.sessions) };
+if (keeping.live > 0 && keeping.sessions > 0) {
+	const measured = await benchKeeping(workplace.at, keeping, rounds(20));
+	const rows = keepingRows(measured);
+	console.log(renderTable("keeping", rows));
+	results.push({ keeping: measured, rows });
 }
 if (values.json !== undefined)
 	writeFileSync(values.json, `${JSON.stringify(results, undefined, "\t")}\n`);

@@ -1,5 +1,6 @@
 /** Prints what was measured, as a table for people, with the aims beside; and gives the same as data. */
 import type { CaptureResult } from "./captures.ts";
+import type { KeepingResult } from "./keeping.ts";
 import { median, type Measured, medianMs, ratio } from "./measure.ts";
 import type { BenchRepository } from "./repository.ts";
 import type { RestoreResult } from "./restores.ts";
@@ -29,7 +30,15 @@ export interface Row {
 	readonly reached?: boolean;
 }
 
-const aims = { nothingToStatus: 0.6, restoreOneMs: 60, turnMs: 10 };
+const aims = {
+	nothingToStatus: 0.6,
+	restoreOneMs: 60,
+	turnMs: 10,
+	/** For 10,000 snapshots, and for 200 sessions of 5 MB. */
+	sweepMs: 1_000,
+	ledgerMs: 2_000,
+	unchangedMs: 100,
+};
 
 export function rowsOf({ files, first, captures, restores, turns }: SizeResult): Row[] {
 	const rows: Row[] = [];
@@ -97,11 +106,29 @@ function row(what: string, measured: Measured): Row {
 
 const columns = ["", "median ms", "from", "to", "÷ status", "÷ fresh", "processes", "aim"];
 
-export function renderTable({ repository, files }: SizeResult, rows: readonly Row[]): string {
+/** What the sweep and the reading of sessions took; there is nothing to compare them with. */
+export function keepingRows({ live, sessions, sweep, ledger, unchanged }: KeepingResult): Row[] {
+	const aimed = (what: string, measured: Measured, aimMs: number): Row => {
+		const one = row(what, measured);
+		return { ...one, aim: `< ${aimMs} ms`, reached: one.ms < aimMs };
+	};
+	const all = `${count(sessions)} sessions of 5 MB`;
+	return [
+		aimed(`sweep, ${count(live)} snapshots stay`, sweep, aims.sweepMs),
+		aimed(`ledger, ${all}, first time`, ledger, aims.ledgerMs),
+		aimed(`ledger, ${all}, nothing changed`, unchanged, aims.unchangedMs),
+	];
+}
+
+export const titleOf = ({ repository, files }: SizeResult): string => {
 	const { tracked, untracked, ignored, folders } = repository;
-	const title =
+	return (
 		`${count(files)} files (${count(tracked.length)} tracked, ${count(untracked)} untracked, ` +
-		`${count(ignored)} more ignored, ${count(folders)} folders)`;
+		`${count(ignored)} more ignored, ${count(folders)} folders)`
+	);
+};
+
+export function renderTable(title: string, rows: readonly Row[]): string {
 	const cells = [columns, ...rows.map(cellsOf)];
 	const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i]?.length ?? 0)));
 	const lines = cells.map((line) =>

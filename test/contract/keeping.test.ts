@@ -2,9 +2,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { SnapshotId } from "../../src/core/ids.ts";
+import { type SnapshotId, trustedObjectId } from "../../src/core/ids.ts";
 import { createPresence } from "../../src/disk/presence.ts";
-import { hashObject } from "../../src/git/objects.ts";
+import { createKeepalive } from "../../src/git/keepalive.ts";
+import { createObjectWriter } from "../../src/git/object-writer.ts";
+import { createObjectReader, hashObject } from "../../src/git/objects.ts";
+import { discover } from "../../src/git/repository.ts";
+import { privateEnv } from "../../src/git/run.ts";
 import { foldKept, keptBelow, parentsMax, parseChain } from "../../src/git/keep-chain.ts";
 import type { KeptSnapshot, Owner } from "../../src/core/retention.ts";
 import type { Engine } from "../support/engine.ts";
@@ -299,6 +303,30 @@ test("two sweeps at once lose nothing, whoever wins [R3]", async () => {
 	);
 	expect(both.map(({ kind }) => kind)).toContain("swept");
 	expect(await keptNow(engine)).toEqual(sorted([one[3], two[3]]));
+	expectSound(world);
+});
+
+test("what must go is taken back also when a sweep folded its keep commit in the meantime", async () => {
+	await using opened = await openWorld();
+	const { world, engine } = opened;
+	const ids = await points(world, engine, "one", 2);
+	const found = await discover(world.root);
+	if (found.kind === "unavailable") throw new Error(found.message);
+	const { repository } = found;
+	const { root, format, objectsDir } = repository;
+	const dir = join(privateDir(world), "all");
+	const env = privateEnv({ gitDir: dir, workTree: root, objects: objectsDir });
+	const objects = createObjectReader(format, dir, env);
+	const keepalive = createKeepalive(repository, createObjectWriter(format, dir, env), objects);
+	const bad = trustedObjectId(world.git("commit-tree", "-m", "bad", "HEAD^{tree}").trim());
+	const kept = await keepalive.keep([bad], { sessionId: "two" }, 1, Promise.resolve());
+	const list = await keepalive.list();
+	if (list === undefined) throw new Error("nothing kept");
+	expect(await keepalive.rewrite(list, list.snapshots)).toBe(true);
+	expect(await keptNow(engine)).toEqual(sorted([...ids, bad]));
+	await keepalive.withdraw(kept);
+	expect(await keptNow(engine)).toEqual(sorted(ids));
+	objects.close();
 	expectSound(world);
 });
 
