@@ -56,10 +56,20 @@ function version(): string {
 // Whoever reads has seen enough: `pi-rewind list | head`.
 stdout.on("error", () => undefined);
 
+/** Where the shell stands; that folder can have been removed by now. */
+function currentFolder(): string {
+	try {
+		return process.cwd();
+	} catch {
+		// Where it was is known to the shell; opening it tells what is wrong.
+		return process.env["PWD"] ?? "/";
+	}
+}
+
 const deps: CliDeps = {
 	env: process.env,
 	home: homedir(),
-	cwd: process.cwd(),
+	cwd: currentFolder(),
 	terminal,
 	openEngine: createGitEngine(Date.now),
 	now: Date.now,

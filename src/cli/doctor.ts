@@ -2,9 +2,11 @@
  * `doctor`: holds the sessions' records against the store and the store against the disk; says what is true and what to
  * do. `--fix` removes what processes that are gone left behind, and nothing else.
  */
-import { shortId, type SnapshotId } from "../core/ids.ts";
+import { type EntryId, shortId, type SnapshotId } from "../core/ids.ts";
+import { hasLimits } from "../core/retention.ts";
 import { unavailableWords } from "../engine/offers.ts";
 import type { Remnant } from "../engine/care.ts";
+import type { Unavailable } from "../engine/ports.ts";
 import { problemWords } from "../sessions/log.ts";
 import type { CommandLine } from "./arguments.ts";
 import { exitCodes, type Report } from "./io.ts";
@@ -130,29 +132,34 @@ async function ledgers(place: Workplace): Promise<Finding[]> {
 	return findings;
 }
 
+/** One for each session and cause: where limits are set, that old points go is what was asked for. */
 async function danglingBindings(
-	{ rewind }: Workplace,
+	{ rewind, retention }: Workplace,
 	{ session }: FoundSession,
 ): Promise<Finding[]> {
-	const findings: Finding[] = [];
-	const states = new Map<SnapshotId, string | undefined>();
+	const states = new Map<SnapshotId, Unavailable | undefined>();
+	const gone = new Map<Unavailable, { entry: EntryId; snapshot: SnapshotId }[]>();
 	for (const [entry, snapshot] of session.ledger.bindings) {
 		if (!states.has(snapshot)) {
-			const state = await rewind.store.resolve(snapshot);
-			states.set(snapshot, typeof state === "string" ? state : undefined);
-			if (typeof state === "string")
-				findings.push({
-					kind: "dangling-binding",
-					level: state === "other-worktree" ? "note" : "problem",
-					what: `The point at ${plainText(entry)} in ${plainText(session.file)} cannot be gone back to: ${unavailableWords[state]}`,
-					...(state === "pruned"
-						? { advice: "A backup of the repository can have it; all other points work" }
-						: {}),
-					about: { entry, snapshot, session: session.file, state },
-				});
+			const resolved = await rewind.store.resolve(snapshot);
+			states.set(snapshot, typeof resolved === "string" ? resolved : undefined);
 		}
+		const state = states.get(snapshot);
+		if (state !== undefined) gone.set(state, [...(gone.get(state) ?? []), { entry, snapshot }]);
 	}
-	return findings;
+	const file = plainText(session.file);
+	return [...gone].map(([state, points]) => {
+		const isMeant = state === "other-worktree" || (state === "pruned" && hasLimits(retention));
+		return {
+			kind: "dangling-binding",
+			level: isMeant ? "note" : "problem",
+			what: `${plural(points.length, "point")} of ${file} cannot be gone back to: ${unavailableWords[state]}`,
+			...(isMeant
+				? {}
+				: { advice: "pi-rewind list names them; a backup of the repository can have them" }),
+			about: { session: session.file, state, points },
+		};
+	});
 }
 
 async function lineages(place: Workplace): Promise<Finding[]> {

@@ -36,7 +36,7 @@ const more: Record<CommandName, string> = {
 
 ~ changed, + added, − deleted, → renamed, = nothing, ? cannot be told, gone: it cannot be restored, with the reason.
 A point at your message holds the files from before its run; a point at an answer, those after it. What a fork took over
-from a session that is listed stands there.
+from a session that is listed stands there. Numbers follow what was used last; ids stay.
 
   --max N, -n N   at most N points (30)
   --all, -a       all of them`,

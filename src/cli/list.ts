@@ -77,7 +77,7 @@ async function listPoints(
 
 async function listPoint(place: Workplace, point: Point, number: number): Promise<ListedPoint> {
 	const { found, entry } = point;
-	const { labels } = await found.transcript();
+	const { labels } = found.session.ledger;
 	const { store } = place.rewind;
 	const snapshot = await store.resolve(point.snapshot);
 	const before = await found.snapshotAbove(entry);

@@ -1,6 +1,6 @@
 /** `recover`: names every restore that was cut off, and ends it the way that was asked for. [R9] */
 import { describeOutcome } from "../core/choices.ts";
-import { shortId } from "../core/ids.ts";
+import { shortId, type SnapshotId } from "../core/ids.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Interrupted } from "../engine/ports.ts";
 import type { CommandLine } from "./arguments.ts";
@@ -35,9 +35,15 @@ export async function recover(
 		}
 		const found = await sessionOf(place, each);
 		await refuseUnrecordable(place, found);
-		const note = await terminal.uninterrupted(() => end(place, each, recovery, found, now()));
+		const { note, undo } = await terminal.uninterrupted(() =>
+			end(place, each, recovery, found, now()),
+		);
 		outcomes.push(note);
-		said.push(`${describeOutcome(note)}\n`);
+		const back =
+			found === undefined
+				? `No session records this. The files before: pi-rewind restore ${undo}\n`
+				: "";
+		said.push(`${describeOutcome(note)}\n${back}`);
 	}
 	return { exit: exitCodes.done, facts: { ...facts, recovery, outcomes }, text: said };
 }
@@ -48,7 +54,7 @@ async function end(
 	how: "finish" | "roll-back",
 	found: FoundSession | undefined,
 	now: number,
-): Promise<RestoredNote> {
+): Promise<{ note: RestoredNote; undo: SnapshotId }> {
 	const restored = await rewind.recover(interrupted, how, ownerOf(found));
 	const note: RestoredNote = {
 		what: "recovery",
@@ -58,7 +64,7 @@ async function end(
 	// What undo gives back is the state before the *interrupted* restore, which no record names yet.
 	const undo = how === "finish" ? interrupted.journal.undo : restored.undo;
 	await record(found, restored, note, now, undo);
-	return note;
+	return { note, undo };
 }
 
 /** The session whose restore it was; absent when it is not among those of this folder. */

@@ -23,8 +23,6 @@ export interface TranscriptEntry extends NamedEntry {
 export interface Transcript {
 	/** In the order of the file. */
 	readonly entries: readonly TranscriptEntry[];
-	/** Labels that stand, by the entry that they are on. */
-	readonly labels: ReadonlyMap<EntryId, string>;
 	/** Lines that could not be read. */
 	readonly unreadable: number;
 }
@@ -39,7 +37,6 @@ const newline = 0x0a;
 /** Throws what the file system says. A last line without its newline counts, as it does for Pi. */
 export async function readTranscript(file: string): Promise<Transcript> {
 	const entries: TranscriptEntry[] = [];
-	const labels = new Map<EntryId, string>();
 	let unreadable = 0;
 	const take = (line: Buffer | undefined): void => {
 		if (line?.length === 0) return;
@@ -48,11 +45,10 @@ export async function readTranscript(file: string): Promise<Transcript> {
 		else {
 			const entry = entryOf(value);
 			if (entry !== undefined) entries.push(entry);
-			if (value["type"] === "label") noteLabel(labels, value);
 		}
 	};
 	for await (const line of linesOf(file)) take(line);
-	return { entries, labels, unreadable };
+	return { entries, unreadable };
 }
 
 /** The lines of a file, without their newlines; absent for one that is too long. */
@@ -118,15 +114,6 @@ function messageOf(value: unknown): NamedMessage | undefined {
 		...(typeof toolName === "string" ? { toolName } : {}),
 		...(typeof command === "string" ? { command: command.slice(0, textMax) } : {}),
 	};
-}
-
-function noteLabel(
-	labels: Map<EntryId, string>,
-	{ targetId, label }: Readonly<Record<string, unknown>>,
-): void {
-	if (typeof targetId !== "string") return;
-	if (typeof label === "string" && label !== "") labels.set(targetId, label);
-	else labels.delete(targetId);
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
