@@ -34,7 +34,7 @@ import { readRuleFiles } from "./rules.ts";
 import { lineOf } from "./run.ts";
 import type { SnapshotDraft, SnapshotWriter } from "./snapshot-writer.ts";
 import { type StageResult, stagePaths } from "./stage-paths.ts";
-import { loadYoung, saveYoung, touchedYoung, youngOf } from "./young.ts";
+import { ageIndex, loadYoung, saveYoung, touchedYoung, youngOf } from "./young.ts";
 
 export interface CaptureDeps {
 	readonly repository: Repository;
@@ -75,6 +75,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		// First of all: a git dir that was moved away must not be made again by us.
 		await assertRootIsThere(undefined);
 		mkdirSync(repository.privateDir, { recursive: true });
+		const startedAt = deps.now();
 		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
 		const copy = release === undefined ? await copyIndex() : undefined;
 		try {
@@ -86,6 +87,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			return await captureOrRebuild(request, copy);
 		} finally {
 			if (copy !== undefined) await rm(copy, { force: true });
+			else ageIndex(dir.gitDir, startedAt);
 			await release?.();
 		}
 	}

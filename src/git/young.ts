@@ -4,7 +4,11 @@
  * git compares whole seconds (2.39): a file whose second of change was not over when it was hashed can get other
  * content of the same size in that very second, its old mtime put back (`cp -p`, `touch -r`), and look the same. Such
  * files are compared to the nanosecond at the next capture, by whichever process makes it.
+ *
+ * Of folders git remembers the second, too, and does not look into them again while it is the same. It looks again where
+ * the index is not younger than that second; so the index is made as old as the look (`ageIndex`).
  */
+import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import { type BytePath, bytePathOf } from "../core/ids.ts";
 import { lstatBig, type StatSignature, signatureOf } from "./classify.ts";
@@ -76,4 +80,17 @@ export function touchedYoung(
 		if (stats !== undefined && signatureOf(stats) !== signature) touched.add(path);
 	}
 	return touched;
+}
+
+/**
+ * Makes the index as old as the look at the files, begun at `startedAt` (ms), that led to it: what came into a folder
+ * between the look and the writing of the index, within one second, would not be seen at any later capture.
+ */
+export function ageIndex(gitDir: string, startedAt: number): void {
+	const second = Math.floor(startedAt / 1000) - clockSlackSeconds;
+	try {
+		utimesSync(join(gitDir, "index"), second, second);
+	} catch {
+		// No index: the next capture starts with none.
+	}
 }
