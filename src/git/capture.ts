@@ -78,16 +78,19 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const startedAt = deps.now();
 		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
 		const copy = release === undefined ? await copyIndex() : undefined;
+		let isLooked = false;
 		try {
 			// Only the holder of the lock may do this: nobody else works on this index now.
 			if (copy === undefined) {
 				rmSync(join(dir.gitDir, "index.lock"), { force: true });
 				if (!dir.isWhole()) await startOver();
 			}
-			return await captureOrRebuild(request, copy);
+			const captured = await captureOrRebuild(request, copy);
+			isLooked = true;
+			return captured;
 		} finally {
 			if (copy !== undefined) await rm(copy, { force: true });
-			else ageIndex(dir.gitDir, startedAt);
+			else ageIndex(dir.gitDir, startedAt, isLooked);
 			await release?.();
 		}
 	}

@@ -8,7 +8,7 @@
  * Of folders git remembers the second, too, and does not look into them again while it is the same. It looks again where
  * the index is not younger than that second; so the index is made as old as the look (`ageIndex`).
  */
-import { utimesSync } from "node:fs";
+import { statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { type BytePath, bytePathOf } from "../core/ids.ts";
 import { lstatBig, type StatSignature, signatureOf } from "./classify.ts";
@@ -84,12 +84,14 @@ export function touchedYoung(
 
 /**
  * Makes the index as old as the look at the files, begun at `startedAt` (ms), that led to it: what came into a folder
- * between the look and the writing of the index, within one second, would not be seen at any later capture.
+ * between the look and the writing of the index, within one second, would not be seen at any later capture. Where the
+ * look was cut off (`isLooked` is false) it only gets older: what it stood for before was not looked at again.
  */
-export function ageIndex(gitDir: string, startedAt: number): void {
+export function ageIndex(gitDir: string, startedAt: number, isLooked: boolean): void {
+	const file = join(gitDir, "index");
 	const second = Math.floor(startedAt / 1000) - clockSlackSeconds;
 	try {
-		utimesSync(join(gitDir, "index"), second, second);
+		if (isLooked || statSync(file).mtimeMs > second * 1000) utimesSync(file, second, second);
 	} catch {
 		// No index: the next capture starts with none.
 	}
