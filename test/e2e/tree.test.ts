@@ -224,7 +224,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		const session = await pi.sessionFile();
 		const [start, answer, second] = [await pi.user(0), await pi.answer(0), await pi.user(1)];
 		const first = pi.tree(answer, { choose: leaveOpen });
-		await until(() => pi.dialogs.length > 0, "a dialog", 20_000);
+		await until(() => pi.dialogs.length > 0, "a dialog", 60_000);
 
 		// Pi 0.84 lets it come as far as us, later ones refuse it themselves.
 		const again = await pi.tree(start).catch(() => "refused by Pi");
