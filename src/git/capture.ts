@@ -10,7 +10,7 @@
  * Limit: a file is captured in some state that it had during the capture; two files may be of different moments.
  */
 import { mkdirSync, rmSync } from "node:fs";
-import { copyFile, rm, stat, statfs, utimes } from "node:fs/promises";
+import { rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
 import { notCoveredIndex } from "../core/coverage.ts";
@@ -28,7 +28,7 @@ import { listChanges, listFolders, listIndex, type RunHere, runIn } from "./list
 import { emptyTree } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { PersonIndex } from "./person-index.ts";
-import type { PrivateDir, Scope } from "./private-dir.ts";
+import { copyIndex, type PrivateDir, type Scope } from "./private-dir.ts";
 import { gitDirNamedBy, type Repository } from "./repository.ts";
 import { readRuleFiles } from "./rules.ts";
 import { lineOf } from "./run.ts";
@@ -77,7 +77,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		mkdirSync(repository.privateDir, { recursive: true });
 		const startedAt = deps.now();
 		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
-		const copy = release === undefined ? await copyIndex() : undefined;
+		const copy = release === undefined ? await copyIndex(dir.gitDir) : undefined;
 		let isLooked = false;
 		try {
 			// Only the holder of the lock may do this: nobody else works on this index now.
@@ -109,21 +109,6 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			await rebuildIndex();
 			return captureOnce(request, copy);
 		}
-	}
-
-	/** git compares a file's times with the index's own: a copy must not look younger. */
-	async function copyIndex(): Promise<string> {
-		const from = join(dir.gitDir, "index");
-		const to = join(dir.gitDir, `index.${process.pid}`);
-		try {
-			const { atimeMs, mtimeMs } = await stat(from);
-			await copyFile(from, to);
-			// Rounded down: an index that looks older than it is makes git look again, never less.
-			await utimes(to, Math.floor(atimeMs / 1000), Math.floor(mtimeMs / 1000));
-		} catch {
-			// No index yet: this capture starts an empty one of its own.
-		}
-		return to;
 	}
 
 	/** Nothing was captured yet; or somebody removed the private dir or its index, which loses nothing. [R1] */

@@ -15,7 +15,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { devNull } from "node:os";
 import { join } from "node:path";
 import type { ObjectId } from "../core/ids.ts";
@@ -108,6 +108,24 @@ export async function openPrivateDir(repository: Repository, scope: Scope): Prom
 	};
 	await dir.repair();
 	return dir;
+}
+
+/**
+ * A copy of the index for who did not get the lock; gives its path. git compares a file's times with the index's own,
+ * so the copy does not look younger.
+ */
+export async function copyIndex(gitDir: string): Promise<string> {
+	const from = join(gitDir, "index");
+	const to = join(gitDir, `index.${process.pid}`);
+	try {
+		const { atimeMs, mtimeMs } = await stat(from);
+		await copyFile(from, to);
+		// Rounded down: an index that looks older than it is makes git look again, never less.
+		await utimes(to, Math.floor(atimeMs / 1000), Math.floor(mtimeMs / 1000));
+	} catch {
+		// No index yet: this capture starts an empty one of its own.
+	}
+	return to;
 }
 
 /**

@@ -24,6 +24,9 @@ test("a file that comes into a folder in the second in which a capture looked in
 test("a capture that was cut off in between hides no such file", async () => {
 	await using setup = await openWorld({ files: { "a.txt": "a0\n" } });
 	const { world, engine } = setup;
+	// From then on git remembers the folder.
+	await engine.capture();
+	world.write("first.txt", "f\n");
 	await engine.capture();
 	await sleep(1900 - (Date.now() % 1000));
 	const second = Math.floor(Date.now() / 1000);
