@@ -7,6 +7,7 @@ import {
 	chmodSync,
 	copyFileSync,
 	mkdirSync,
+	mkdtempSync,
 	readFileSync,
 	writeFileSync,
 } from "node:fs";
@@ -277,11 +278,12 @@ test("what fits several points is refused with all of them; what fits none, with
 test("in a terminal it shows the plan and asks; anything but yes changes nothing", async () => {
 	const { world, ids } = scene.fresh();
 	const end = world.files();
-	const start = () =>
-		startTerminal(
-			{ argv: [node, cliSource, "restore", ids.one], env: world.env, dir: world.at },
-			{ cwd: world.root },
-		);
+	const start = () => {
+		// A folder for each: a server that is ending would be taken for the next one.
+		const dir = mkdtempSync(join(world.at, "tmux-"));
+		const argv = [node, cliSource, "restore", ids.one];
+		return startTerminal({ argv, env: world.env, dir }, { cwd: world.root });
+	};
 	for (const answer of ["n", "Enter", "C-c", "C-d"]) {
 		await using terminal = start();
 		await terminal.waitFor(/M {2}a\.txt +changes[^]*Change these files\? \[y\/N\]/);

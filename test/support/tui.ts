@@ -12,6 +12,7 @@ import { prepareLaunch, until } from "./pi.ts";
 import { drawScreen } from "./screenshot.ts";
 
 const timeoutMsDefault = 20_000;
+const terminalMs = 60_000;
 /** A row of a list that is further away than this is not reached. */
 const pressesMax = 100;
 
@@ -140,23 +141,28 @@ export interface Terminal extends AsyncDisposable, Pick<TuiPi, "keys" | "type" |
 	readonly ended: () => Promise<number>;
 }
 
+/** Tells the exit code on the screen, and waits; tmux itself does not always say it. */
+const telling = 'trap : INT; "$@"; echo "exit code $?"; read -r _';
+const told = /exit code (\d+)/;
+
 /** Starts a program on a screen. `dir` is a folder for tmux; a socket's path has at most 107 bytes. */
 export function startTerminal(
 	program: { readonly argv: readonly string[]; readonly env: Environment; readonly dir: string },
 	place: { readonly cwd: string },
 ): Terminal {
 	ensureTmux();
-	const { screen, run, alive, ask, end } = openScreen(program, place);
+	const argv = ["sh", "-c", telling, "sh", ...program.argv];
+	const { screen, run, end } = openScreen({ ...program, argv }, place);
 	const wait = (holds: () => boolean | Promise<boolean>, what: string): Promise<void> =>
-		until(holds, what, timeoutMsDefault, () => `the screen:\n${screen()}`);
+		until(holds, what, terminalMs, () => `the screen:\n${screen()}`);
 	const { waitFor, calm } = looking(screen, wait);
 	return {
 		...pressing(run, screen, { waitFor, calm, waitGone: waitFor }),
 		waitFor,
 		screen,
 		async ended() {
-			await wait(() => !alive(), "the end");
-			return Number(ask("#{pane_dead_status}"));
+			await waitFor(told);
+			return Number(told.exec(screen())?.[1]);
 		},
 		[Symbol.asyncDispose]: () => Promise.resolve(end()),
 	};
@@ -168,8 +174,6 @@ interface Screen {
 	readonly run: (...args: readonly string[]) => string;
 	readonly screen: () => string;
 	readonly alive: () => boolean;
-	/** What tmux says of the pane. */
-	readonly ask: (format: string) => string;
 	readonly kill: () => void;
 	/** Kills Pi and the server. */
 	readonly end: () => void;
@@ -211,7 +215,7 @@ function openScreen(
 	};
 	// Unlike a child of ours, the server would outlive us.
 	process.on("exit", end);
-	return { run, alive, ask, kill, end, screen: () => run("capture-pane", "-p") };
+	return { run, alive, kill, end, screen: () => run("capture-pane", "-p") };
 }
 
 // ---- Eyes and hands ----
