@@ -172,7 +172,7 @@ export function sessionsToRead(
 /** Sessions found, and owners at the places where they were recorded: a deleted one still ties its forks together. */
 function* relativesOf(
 	sessions: readonly SeenSession[],
-	owners: readonly Owner[],
+	owners: Iterable<Owner>,
 	places: SessionSources["places"],
 ): Generator<Relative> {
 	yield* sessions;
@@ -185,7 +185,7 @@ function* relativesOf(
 /** The question that is asked of each snapshot, with what is the same for all of them worked out before. */
 function judge(input: RetentionInput): (snapshot: KeptSnapshot) => LiveReason[] {
 	const { policy, kept, pins, sessions, places, now } = input;
-	const owners = kept.flatMap((snapshot) => snapshot.owners);
+	const owners = new Set(kept.flatMap((snapshot) => snapshot.owners));
 	const familyOf = familiesOf(relativesOf(sessions, owners, places));
 	const family = input.current === undefined ? undefined : familyOf(input.current);
 	const isInScope = (sessionId: string): boolean =>
@@ -207,7 +207,7 @@ function judge(input: RetentionInput): (snapshot: KeptSnapshot) => LiveReason[] 
 			else known.push(reason);
 		}
 
-	function ofOwner({ sessionId, sessionFile }: Owner, id: SnapshotId): LiveReason[] {
+	function ofOwner({ sessionId, sessionFile }: Owner, snapshot: KeptSnapshot): LiveReason[] {
 		if (sessionId === "") return [{ kind: "unknown-owner" }];
 		if (!isInScope(sessionId)) return [{ kind: "another-lineage", session: sessionId }];
 		const found = byId.get(sessionId) ?? [];
@@ -220,22 +220,22 @@ function judge(input: RetentionInput): (snapshot: KeptSnapshot) => LiveReason[] 
 		return found.flatMap((session): LiveReason[] => {
 			if (session.ledger === undefined) return [{ kind: "session-unreadable", session: sessionId }];
 			if (isIncomplete(session)) return [{ kind: "records-unreadable", session: sessionId }];
-			const isRecorded = session.ledger.snapshots.has(id);
-			return isRecorded || isOld(id, recordingMs) ? [] : [{ kind: "not-recorded-yet" }];
+			const isRecorded = session.ledger.snapshots.has(snapshot.id);
+			return isRecorded || isOld(snapshot, recordingMs) ? [] : [{ kind: "not-recorded-yet" }];
 		});
 	}
 
-	const keptAt = new Map(kept.map((snapshot) => [snapshot.id, snapshot.keptAt]));
-	const isOld = (id: SnapshotId, ms: number): boolean =>
-		now - Math.max(keptAt.get(id) ?? Number.NaN, takenAt.get(id) ?? Number.NaN) >= ms;
+	// Written so that a time that is not known (NaN) is young.
+	const isOld = ({ keptAt, takenAt }: KeptSnapshot, ms: number): boolean =>
+		now - Math.max(keptAt, takenAt) >= ms;
 
-	return ({ id, owners: own }) => {
-		const reasons: LiveReason[] = [...(needs.get(id) ?? [])];
-		const pin = pins.get(id);
+	return (snapshot) => {
+		const reasons: LiveReason[] = [...(needs.get(snapshot.id) ?? [])];
+		const pin = pins.get(snapshot.id);
 		if (pin !== undefined) reasons.push({ kind: pin });
-		if (!isOld(id, policy.graceHours * hourMs)) reasons.push({ kind: "young" });
-		if (own.length === 0) reasons.push({ kind: "unknown-owner" });
-		for (const owner of own) reasons.push(...ofOwner(owner, id));
+		if (!isOld(snapshot, policy.graceHours * hourMs)) reasons.push({ kind: "young" });
+		if (snapshot.owners.length === 0) reasons.push({ kind: "unknown-owner" });
+		for (const owner of snapshot.owners) reasons.push(...ofOwner(owner, snapshot));
 		return unique(reasons);
 	};
 }

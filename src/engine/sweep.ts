@@ -122,8 +122,7 @@ const isSame = (a: Owner, b: Owner): boolean =>
 
 function uniqueOwners({ snapshots }: KeptList): Owner[] {
 	const owners = new Map<string, Owner>();
-	for (const snapshot of snapshots)
-		for (const owner of snapshot.owners)
-			owners.set(`${owner.sessionId}\n${owner.sessionFile ?? ""}`, owner);
+	for (const owner of new Set(snapshots.flatMap((snapshot) => snapshot.owners)))
+		owners.set(`${owner.sessionId}\n${owner.sessionFile ?? ""}`, owner);
 	return [...owners.values()];
 }

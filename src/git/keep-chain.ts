@@ -84,20 +84,26 @@ export function keptBelow(
 	commits: ReadonlyMap<ObjectId, ChainCommit>,
 	format: ObjectFormat,
 ): KeptSnapshot[] {
-	const kept = new Map<SnapshotId, { keptAt: number; owners: Map<string, Owner> }>();
+	const kept = new Map<SnapshotId, { keptAt: number; owners: readonly Owner[] }>();
 	function add(id: SnapshotId, seconds: number, owners: readonly Owner[]): void {
-		const known = kept.get(id) ?? { keptAt: 0, owners: new Map<string, Owner>() };
-		kept.set(id, known);
+		const known = kept.get(id);
+		if (known === undefined) {
+			kept.set(id, { keptAt: seconds * 1000, owners });
+			return;
+		}
 		known.keptAt = Math.max(known.keptAt, seconds * 1000);
-		for (const owner of owners) known.owners.set(ownerKey(owner), owner);
+		if (known.owners !== owners) known.owners = union(known.owners, owners);
 	}
 
 	/** Appended keep commits of one session all say the same. */
 	const said = new Map<string, readonly Owner[]>();
 	function ownersOf(message: string): readonly Owner[] {
-		const known = said.get(message) ?? ownersIn(message);
-		said.set(message, known);
-		return known.length === 0 ? [unknownOwner] : known;
+		const known = said.get(message);
+		if (known !== undefined) return known;
+		const owners = ownersIn(message);
+		const some = owners.length === 0 ? [unknownOwner] : owners;
+		said.set(message, some);
+		return some;
 	}
 
 	const seen = new Set<ObjectId>();
@@ -124,9 +130,13 @@ export function keptBelow(
 		id,
 		takenAt: (commits.get(id)?.seconds ?? Number.NaN) * 1000,
 		keptAt,
-		owners: [...owners.values()],
+		owners,
 	}));
 }
+
+const union = (some: readonly Owner[], more: readonly Owner[]): readonly Owner[] => [
+	...new Map([...some, ...more].map((owner) => [ownerKey(owner), owner])).values(),
+];
 
 const ownerKey = ({ sessionId, sessionFile }: Owner): string =>
 	JSON.stringify([sessionId, sessionFile]);
@@ -154,7 +164,15 @@ export function foldKept(snapshots: readonly KeptSnapshot[], format: ObjectForma
 		return { id: hashObject(format, "commit", body), seconds };
 	}
 
-	const groups = Map.groupBy(snapshots, ({ owners }) => owners.map(ownerKey).toSorted().join("\n"));
+	/** Mostly many snapshots have the same list of owners. */
+	const keys = new Map<readonly Owner[], string>();
+	function keyOf(owners: readonly Owner[]): string {
+		const key = keys.get(owners) ?? owners.map(ownerKey).toSorted().join("\n");
+		keys.set(owners, key);
+		return key;
+	}
+
+	const groups = Map.groupBy(snapshots, ({ owners }) => keyOf(owners));
 	let nodes: readonly Node[] = [...groups.values()].flatMap((group) =>
 		inParts(group.toSorted((a, b) => b.keptAt - a.keptAt || (a.id < b.id ? -1 : 1))).map((part) => {
 			const times = part.map(({ keptAt }) => Math.floor(keptAt / 1000));
