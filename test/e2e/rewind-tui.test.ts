@@ -151,6 +151,28 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.stop();
 	});
 
+	test("a summary that a model takes too long for can be cancelled: the terminal is one's own again", async () => {
+		await using world = createWorld();
+		const pi = await world.tui({ version, columns: 80, rows: 24, timeoutMs: 60_000 });
+		await pi.prompt("first", "said one");
+		await pi.prompt("second", "said two");
+		const asked = pi.nextSummary(step.hang());
+		await pi.slash("/rewind", /Rewind {2}to before which prompt/);
+		await pi.waitFor(/⬥ second/);
+		pi.keys("Enter");
+		await pi.waitFor(/with a summary of what is left behind/);
+		await press(pi, ["j"], /with a summary/);
+		pi.keys("Enter");
+		await pi.waitFor(/Summarizing what is left behind…/);
+		await pi.until(asked, "the summary to be asked for");
+		pi.keys("Escape");
+		await pi.waitGone(/Summarizing/);
+		pi.type("still here");
+		await pi.waitFor(/─\n ?still here/);
+		expect(pi.screen()).toMatch(/said two/);
+		await pi.kill();
+	});
+
 	test("completes its arguments in the editor", async () => {
 		await using world = createWorld();
 		const pi = await world.tui({ version, columns: 80, rows: 24, timeoutMs: 60_000 });

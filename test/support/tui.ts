@@ -38,6 +38,8 @@ export interface TuiPi extends AsyncDisposable {
 	/** Types a prompt, and waits until Pi is settled. */
 	readonly prompt: (text: string, ...steps: readonly Step[]) => Promise<void>;
 	readonly addSteps: (...steps: readonly Step[]) => void;
+	/** What the next summary of a branch or a compaction comes to; gives whether it was asked for. */
+	readonly nextSummary: (step: Step) => () => boolean;
 	/** Types a command and presses Enter; `opened` is what must be seen then. */
 	readonly slash: (command: string, opened?: RegExp) => Promise<void>;
 	/** Moves the mark of the open list to the row that matches, without choosing it. */
@@ -99,6 +101,7 @@ export async function startTui(options: TuiOptions): Promise<TuiPi> {
 		alive,
 		events: launch.events,
 		addSteps: (...steps) => launch.addSteps(steps),
+		nextSummary: launch.nextSummary,
 		async prompt(text, ...steps) {
 			launch.addSteps(steps);
 			const before = launch.settledCount();
