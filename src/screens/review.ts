@@ -34,8 +34,10 @@ export function createReviewList(env: ScreenEnv, options: ReviewListOptions): Sc
 	const { rows } = options;
 	const picked = new Set(options.place.picked);
 	let lines: LineCountsByPath | undefined;
+	let total = describeTotal(rows);
 	void options.lines.then((counted) => {
 		lines = counted;
+		total = describeTotal(rows, counted);
 		env.tui.requestRender();
 	});
 
@@ -48,7 +50,7 @@ export function createReviewList(env: ScreenEnv, options: ReviewListOptions): Sc
 	return createList(env, {
 		title: () => [
 			span(options.title, "strong"),
-			span(`  ${describeTotal(rows, lines)}${pickText()}`, "quiet"),
+			span(`  ${total}${pickText()}`, "quiet"),
 			...options.notes,
 		],
 		count: () => rows.length,
