@@ -27,6 +27,7 @@ function openList(
 	size: ScreenSize,
 	lines: Promise<LineCountsByPath> = Promise.resolve(new Map()),
 	bindings = {},
+	said: { said?: string } = {},
 ) {
 	const answers: (ReviewAnswer | undefined)[] = [];
 	const rows = reviewRows({ changes, skips: [], uncommitted: undefined, changedSince: [] });
@@ -38,6 +39,7 @@ function openList(
 				rows,
 				lines,
 				place: { cursor: 0, picked: new Set() },
+				...said,
 				close: (answer) => void answers.push(answer),
 			}),
 		size,
@@ -80,7 +82,7 @@ describe.each(sizes)("on $columns columns and $rows rows", (size) => {
 				}),
 			size,
 		);
-		expect(lines().join("\n")).toContain("- " + "   old\\x1b");
+		expect(lines().join("\n")).toContain("-    old\\x1b");
 		press("enter");
 		expect(lines().join("\n")).toContain("Nothing is picked");
 		press("G", "space");
@@ -108,6 +110,15 @@ test("each key does what its hint says, with the rows that are meant", () => {
 	expect(press("a", "space", "r")).toMatchObject({ rows: [1, 2, 3] });
 	expect(press("a", "n", "r")).toMatchObject({ rows: [0] });
 	expect(press("escape")).toBeUndefined();
+});
+
+test.each(["down", "space"])("what was told stays until a key is pressed: %s", (key) => {
+	const told = { said: "a.txt changed in the meantime · No files were changed" };
+	const size = { columns: 40, rows: 12 };
+	const { lines, press } = openList(names.map(modified), size, undefined, {}, told);
+	expect(lines().join(" ")).toMatch(/a\.txt changed in the meantime · No\s+files were changed/);
+	press(key, "g");
+	expect(lines().join("\n")).not.toContain("meantime");
 });
 
 test("the person's own keybindings come first", () => {
