@@ -64,7 +64,8 @@ export async function lookAt(
 	const rows = reviewRows({
 		changes: await engine.store.compare(target, moment.now, signal),
 		skips: plan.skips,
-		uncommitted: await engine.store.uncommitted(moment.now),
+		// A partial clone need not have the commit's trees: then nothing is called committed.
+		uncommitted: await engine.store.uncommitted(moment.now).catch(() => undefined),
 		changedSince: moment.changed,
 	});
 	return { target, moment, rows };

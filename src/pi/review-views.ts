@@ -26,12 +26,11 @@ export function reviewScreens(ui: Ui): ReviewView {
 			showScreen<ReviewAnswer>(ui, shown.title, (env, close) =>
 				createReviewList(env, {
 					title: shown.title,
-					notes: [...shown.notes, ...(said === undefined ? [] : [said])].map((note) =>
-						span(`  ${note}`, "warning"),
-					),
+					notes: shown.notes.map((note) => span(`  ${note}`, "warning")),
 					rows: shown.rows,
 					lines: shown.lines,
 					place,
+					...(said === undefined ? {} : { said }),
 					close,
 				}),
 			),

@@ -26,6 +26,8 @@ export interface ReviewListOptions {
 	/** Counted in the background; must not fail. */
 	readonly lines: Promise<LineCountsByPath>;
 	readonly place: ReviewPlace;
+	/** What was told a moment ago; shown until the person does something. */
+	readonly said?: string;
 	/** Absent when it was left. */
 	close(answer: ReviewAnswer | undefined): void;
 }
@@ -33,9 +35,14 @@ export interface ReviewListOptions {
 export function createReviewList(env: ScreenEnv, options: ReviewListOptions): Screen {
 	const { rows } = options;
 	const picked = new Set(options.place.picked);
+	// There can be fewer rows than there were.
+	const start = Math.min(options.place.cursor, rows.length - 1);
+	let { said } = options;
 	let lines: LineCountsByPath | undefined;
+	let total = describeTotal(rows);
 	void options.lines.then((counted) => {
 		lines = counted;
+		total = describeTotal(rows, counted);
 		env.tui.requestRender();
 	});
 
@@ -48,17 +55,19 @@ export function createReviewList(env: ScreenEnv, options: ReviewListOptions): Sc
 	return createList(env, {
 		title: () => [
 			span(options.title, "strong"),
-			span(`  ${describeTotal(rows, lines)}${pickText()}`, "quiet"),
+			span(`  ${total}${pickText()}`, "quiet"),
 			...options.notes,
 		],
 		count: () => rows.length,
-		start: options.place.cursor,
+		start,
 		row(index) {
 			const row = rows[index];
 			if (row === undefined) return { left: [] };
 			return reviewRowText(row, picked.has(index), lines?.get(row.change.path));
 		},
 		detail(index) {
+			if (index !== start) said = undefined;
+			if (said !== undefined) return [span(said, "warning")];
 			const row = rows[index];
 			return row === undefined ? [] : reviewDetail(row);
 		},
@@ -72,6 +81,7 @@ export function createReviewList(env: ScreenEnv, options: ReviewListOptions): Sc
 			...moving,
 		],
 		onCommand(command, index) {
+			said = undefined;
 			if (command.kind === "cancel") options.close(undefined);
 			else if (command.kind === "confirm")
 				options.close({ kind: "open", row: index, place: { cursor: index, picked } });

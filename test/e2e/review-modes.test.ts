@@ -197,12 +197,6 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			/^\/review: an agent is running: finish or abort it first\. Nothing was changed\.$/,
 		);
 		await pi.abort();
-		const asked = pi.nextSummary(step.hang());
-		const compacted = pi.compact().catch(() => undefined);
-		await until(asked, "the summary to be asked for", 20_000);
-		await refused(/Nothing was changed\.$/);
-		await pi.abort();
-		await compacted;
 		await pi.prompt("/plan");
 		await refused(/^\/review: plan mode is on and files are only read/);
 		await pi.prompt("/plan");
@@ -213,7 +207,14 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect(pi.dialogs.at(-1)?.title).toMatch(/^Changes since “tidy up”/);
 		await pi.prompt("/review nonsense");
 		expect(said(pi)).toBe("/review: unknown: nonsense. Usage: /review [--json]");
+		// Last of all: Pi 0.84 does not abort a compaction over RPC.
+		const asked = pi.nextSummary(step.hang());
+		const compacted = pi.compact().catch(() => undefined);
+		await until(asked, "the summary to be asked for", 20_000);
+		await refused(/^\/review: .+ Nothing was changed\.$/);
 		expect(difference(before, inodes(world))).toEqual([]);
+		await pi.kill();
+		await compacted;
 	});
 
 	test("without points, without git, and with pruned points it says so", async () => {
