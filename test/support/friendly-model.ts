@@ -23,7 +23,7 @@ const manual = `I am a scripted model for trying rewind: no account, no network,
     help                     this text
 
 one a line, or several with "; " between them. Anything else adds a line to notes.md.
-Then go back with /tree or /fork, and watch the files follow.`;
+Then go back with /rewind, /tree or /fork, and watch the files follow.`;
 
 /** What the model says next. */
 export function friendlyStep(messages: readonly Message[]): Step {
@@ -42,7 +42,7 @@ function conclusion(since: readonly Message[]): string {
 	const done = results.length - failed.length;
 	const lines = [`Done: ${done} ${done === 1 ? "step" : "steps"}.`];
 	for (const result of failed) lines.push(`A step failed: ${textOf(result).trim()}`);
-	lines.push("(Scripted model: say `help` for what I understand. Try /tree or /fork to go back.)");
+	lines.push("(Scripted model: say `help` for what I understand. Try /rewind to go back.)");
 	return lines.join("\n");
 }
 
