@@ -165,6 +165,24 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect(pi.errors).toEqual([]);
 	});
 
+	test("in a fork, too, the undo of chosen paths touches only them", async () => {
+		await using world = createWorld();
+		const pi = await world.rpc({ version });
+		await twoPrompts(pi, world);
+		await rewind(pi, "1 --files --path a.txt --yes");
+		expect(await pi.fork(await pi.user(1), { choose: keep })).toMatchObject({ cancelled: false });
+		world.write("new/n", "by hand\n");
+		await rewind(pi, "undo --yes");
+		expect([world.read("a.txt"), world.read("new/n"), world.read("dir/b.txt")]).toEqual([
+			"2\n",
+			"by hand\n",
+			undefined,
+		]);
+		await rewind(pi, "undo --yes");
+		expect([world.read("a.txt"), world.read("new/n")]).toEqual(["a1\n", "by hand\n"]);
+		expect(pi.errors).toEqual([]);
+	});
+
 	test("print and json modes: the list, and arguments; json's stdout stays Pi's", async () => {
 		await using world = createWorld();
 		const where = { cwd: world.root, env: world.env, version };
