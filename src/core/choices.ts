@@ -91,9 +91,10 @@ export function forkQuestion(facts: NavigationFacts): Question {
 }
 
 /** `/rewind`, where *undo* stands in the list of points already. */
-export function rewindQuestion(facts: NavigationFacts): Question {
+export function rewindQuestion({ target, restore, running }: NavigationFacts): Question {
+	const facts: NavigationFacts = { target, restore, running };
 	return {
-		title: titleOf(`Rewind to ${facts.target} · what should go back?`, facts),
+		title: titleOf(`Rewind to ${target} · what should go back?`, facts),
 		options: [
 			{ choice: "keep", label: "Conversation only (keep current files)" },
 			{ choice: "keep-summary", label: "Conversation only, with a summary of what is left behind" },

@@ -149,8 +149,10 @@ function decodeOp(data: unknown): OpRecord | RejectedRecord {
 	const reader = referenceReader(result.output.snapshots);
 	const bindings = reader.bindings(result.output.bindings ?? []);
 	const current = reader.optional(result.output.current, reader.at);
-	const undo = reader.optional(result.output.undo, reader.at);
 	const undoAfter = reader.optional(result.output.undoAfter, reader.at);
+	const isWholeUndo = result.output.undoAfter === undefined || undoAfter !== undefined;
+	// Without what it may touch, an undo of chosen paths would become one of everything.
+	const undo = isWholeUndo ? reader.optional(result.output.undo, reader.at) : undefined;
 	const restored = reader.optional(result.output.restored, decodeRestored);
 	const optional = present({ current, undo, undoAfter, restored });
 	return { kind: "op", bindings, ...optional, ...reader.named() };

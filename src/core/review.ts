@@ -60,7 +60,7 @@ export interface ReviewRow {
 	readonly paths: readonly BytePath[];
 	/** What a revert would leave alone of them, and why. */
 	readonly skips: readonly Skip[];
-	/** The commit that HEAD names has it as it is now. */
+	/** A commit since the prompt has it as it is now. */
 	readonly isCommitted: boolean;
 	/** Changed after the last answer: by hand, or by another session. */
 	readonly isChangedSince: boolean;
@@ -71,7 +71,7 @@ export interface ReviewFacts {
 	readonly changes: readonly FileChange[];
 	/** Of the restore of all of it. */
 	readonly skips: readonly Skip[];
-	/** Absent where HEAD names no commit. */
+	/** Changes that no commit since then has; absent where there is no such commit. */
 	readonly uncommitted: ReadonlySet<BytePath> | undefined;
 	readonly changedSince: readonly BytePath[];
 }

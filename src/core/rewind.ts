@@ -62,20 +62,16 @@ export function proposalOf(
 }
 
 export type PathsWanted =
-	| { readonly kind: "found"; readonly changes: readonly FileChange[] }
+	| { readonly kind: "found"; readonly paths: ReadonlySet<BytePath> }
 	| { readonly kind: "unknown"; readonly paths: readonly BytePath[] };
 
-/** The changes at or below the paths that a person named; those that name nothing that differs are given back. */
-export function changesAt(
-	changes: readonly FileChange[],
-	wanted: readonly BytePath[],
-): PathsWanted {
-	const meets = ({ path, renamedFrom }: FileChange, at: BytePath): boolean =>
-		isWithin(path, at) || (renamedFrom !== undefined && isWithin(renamedFrom, at));
-	const paths = wanted.filter((at) => !changes.some((change) => meets(change, at)));
-	if (paths.length > 0) return { kind: "unknown", paths };
-	return {
-		kind: "found",
-		changes: changes.filter((change) => wanted.some((at) => meets(change, at))),
-	};
+/**
+ * The differing paths at or below those that a person named, and no other: of a rename, the side that was named. Names
+ * of nothing that differs are given back.
+ */
+export function pathsAt(differing: readonly BytePath[], wanted: readonly BytePath[]): PathsWanted {
+	const unknown = wanted.filter((at) => !differing.some((path) => isWithin(path, at)));
+	if (unknown.length > 0) return { kind: "unknown", paths: unknown };
+	const found = differing.filter((path) => wanted.some((at) => isWithin(path, at)));
+	return { kind: "found", paths: new Set(found) };
 }

@@ -91,10 +91,11 @@ export interface SnapshotStore {
 		signal?: AbortSignal,
 	): Promise<ReadonlyMap<BytePath, LineCounts>>;
 	/**
-	 * Paths where `snapshot` differs from the commit that HEAD named then; absent when it named none. By bytes: what git
-	 * converts on commit always differs.
+	 * Of the paths that differ, those whose change no commit in between has: HEAD's at `to` has it not as it is there, or
+	 * had it as it is before `from`. Absent when HEAD did not move, or it is not known where it was. By bytes: what git
+	 * converts on commit never counts as committed.
 	 */
-	uncommitted(snapshot: Snapshot): Promise<ReadonlySet<BytePath> | undefined>;
+	uncommitted(from: Snapshot, to: Snapshot): Promise<ReadonlySet<BytePath> | undefined>;
 	/** How one file differs; throws `object-missing`. */
 	patch(change: FileChange): Promise<FilePatch>;
 	/** Makes content durable in the object store; nothing keeps it yet. */

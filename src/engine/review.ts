@@ -65,7 +65,7 @@ export async function lookAt(
 		changes: await engine.store.compare(target, moment.now, signal),
 		skips: plan.skips,
 		// A partial clone need not have the commit's trees: then nothing is called committed.
-		uncommitted: await engine.store.uncommitted(moment.now).catch(() => undefined),
+		uncommitted: await engine.store.uncommitted(target, moment.now).catch(() => undefined),
 		changedSince: moment.changed,
 	});
 	return { target, moment, rows };

@@ -6,7 +6,7 @@
  */
 import type { Snapshot } from "../core/coverage.ts";
 import { RewindError } from "../core/errors.ts";
-import { type ObjectId, shortId } from "../core/ids.ts";
+import { type BytePath, type ObjectId, shortId } from "../core/ids.ts";
 import { asRewindError } from "../disk/failures.ts";
 import type { Captured, CaptureRequest, SnapshotStore, Unavailable } from "../engine/ports.ts";
 import { createCapture } from "./capture.ts";
@@ -84,6 +84,13 @@ export async function openSnapshotStore(
 		return (await objects.read(snapshot.tree)) === undefined ? "pruned" : snapshot;
 	}
 
+	/** The tree of the commit that HEAD named; the empty one before the first commit; absent when it is gone. */
+	async function committedTree({ head }: Snapshot): Promise<ObjectId | undefined> {
+		if (head?.head === undefined) return emptyTree(format);
+		const commit = await objects.read(head.head);
+		return commit?.type === "commit" ? parseCommit(commit.content)?.tree : undefined;
+	}
+
 	async function readBlob(id: ObjectId): Promise<Buffer> {
 		const blob = await objects.read(id);
 		if (blob?.type !== "blob") throw contentMissing(id);
@@ -124,12 +131,16 @@ export async function openSnapshotStore(
 			const all = await compareTrees(git, from.tree, to.tree, signal);
 			return all.filter(({ path }) => !isOwn(own, path));
 		},
-		async uncommitted({ head, tree }) {
-			const commit = head?.head === undefined ? undefined : await objects.read(head.head);
-			const committed = commit?.type === "commit" ? parseCommit(commit.content) : undefined;
-			if (committed === undefined) return undefined;
-			const changes = await readDiff(git, committed.tree, tree);
-			return new Set(changes.map(({ path }) => path));
+		async uncommitted(from, to) {
+			if (from.head === undefined || from.head.head === to.head?.head) return undefined;
+			const [before, after] = [await committedTree(from), await committedTree(to)];
+			if (before === undefined || after === undefined) return undefined;
+			const pathsOf = async (one: ObjectId, other: ObjectId): Promise<ReadonlySet<BytePath>> =>
+				new Set((await readDiff(git, one, other)).map(({ path }) => path));
+			const committed = await pathsOf(before, after);
+			const differsStill = await pathsOf(after, to.tree);
+			const changed = [...(await pathsOf(from.tree, to.tree))];
+			return new Set(changed.filter((path) => !committed.has(path) || differsStill.has(path)));
 		},
 		lineCounts: (from, to, signal) => countLines(git, from.tree, to.tree, signal),
 		patch: (change) => readPatch(change, { git, objects, writer, readBlob }),

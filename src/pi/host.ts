@@ -81,8 +81,8 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 	/** The signal of a compaction that is under way: Pi 0.84 lets the conversation move in the middle of it. */
 	let compacting: AbortSignal | undefined;
 
-	registerRewind(pi, { open: openCommand, whyBusy, clock });
-	registerReview(pi, { open: openCommand, whyBusy });
+	registerRewind(pi, { open: openCommand, clock });
+	registerReview(pi, { open: openCommand });
 	registerTranscript(pi, () => live?.settings.safetySnapshot ?? false);
 	const integrations = listenToIntegrations(pi, {
 		allows: (source) => live?.settings.integrations.includes(source) ?? false,
@@ -116,7 +116,8 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 		const { session, settings, navigation, recorder, notify: say } = live;
 		const engine = await live.engine();
 		await recorder.settled();
-		return { session, settings, navigation, engine, whyNone: live.whyNone(), notify: say };
+		const whyNone = live.whyNone();
+		return { session, settings, navigation, engine, whyNone, whyBusy, notify: say };
 	}
 
 	function whyBusy(ctx: ExtensionContext): string | undefined {

@@ -101,7 +101,9 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 
 	async function prepare(choice: Choice, offered: Offers, engine: Rewind): Promise<Deed> {
 		const preview = choice === "undo" ? offered.undo : offered.restore;
-		if (choice === "keep" || preview === undefined) return { kind: "keep" };
+		// A restore that changes nothing would take the place of the last one that can be undone.
+		if (choice === "keep" || preview === undefined || preview.plan.steps.length === 0)
+			return { kind: "keep" };
 		const what = choice === "undo" ? "undo" : "restore";
 		const label = what === "undo" ? "before the last rewind" : offered.facts.target;
 		return { kind: "restore", what, prepared: await engine.prepare(preview), label };
@@ -204,6 +206,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 	): Promise<typeof cancel> {
 		const decided = await prepare(choice, offered, engine);
 		if (decided.kind === "restore") await doHere(decided, engine, ctx);
+		else deps.notify(ctx, "Nothing to change: the files stay as they are", "info");
 		return cancel;
 	}
 
@@ -233,9 +236,10 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 
 	/** What was decided for this very move; once. */
 	function takeExpected(targetId: string): Deed | undefined {
-		const taken = expected;
+		if (expected?.targetId !== targetId) return undefined;
+		const { decided } = expected;
 		expected = undefined;
-		return taken?.targetId === targetId ? taken.decided : undefined;
+		return decided;
 	}
 
 	return {

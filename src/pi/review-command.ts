@@ -12,8 +12,6 @@ import type { RewindDeps } from "./rewind.ts";
 export interface ReviewCommandDeps {
 	/** The session of now; absent while none is open. */
 	open(): Promise<RewindDeps | undefined>;
-	/** Why files must not move now; absent when they may. */
-	whyBusy(ctx: ExtensionCommandContext): string | undefined;
 }
 
 const json = { value: "--json", label: "--json", description: "print the list for programs" };
@@ -30,7 +28,7 @@ export function registerReview(pi: ExtensionAPI, deps: ReviewCommandDeps): void 
 			const review = await deps.open();
 			if (review === undefined)
 				return await printText(ctx, "/review: rewind is not at work in this session");
-			const busy = deps.whyBusy(ctx) ?? (isPlanMode(pi) ? planWords : undefined);
+			const busy = review.whyBusy(ctx) ?? (isPlanMode(pi) ? planWords : undefined);
 			if (busy !== undefined) return await printText(ctx, `/review: ${busy}. Nothing was changed.`);
 			try {
 				if (given !== "" || !ctx.hasUI) await printReview(review, ctx, given !== "");

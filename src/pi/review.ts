@@ -40,7 +40,8 @@ import type { Contents, Rewind } from "../engine/rewind.ts";
 import { cancelled, withProgress } from "../screens/screen.ts";
 import type { Asking } from "./asking.ts";
 import type { NoticeType } from "./notices.ts";
-import { type RewindDeps, stage, working } from "./rewind.ts";
+import { printText } from "./print.ts";
+import { isBusyNow, type RewindDeps, stage, working } from "./rewind.ts";
 import { promptsOf } from "./timeline.ts";
 
 /** What stands on the screen: the files that differ since one prompt. */
@@ -133,7 +134,7 @@ export async function runReview(
 			if (reviewed.shown.rows.length === 0) {
 				const message = `Nothing differs from the files before ${quotedPrompt(reviewed.prompt)}`;
 				// Who just took all of it back knows.
-				return round === 0 ? deps.notify(ctx, message, "info") : undefined;
+				return round === 0 ? await printText(ctx, message) : undefined;
 			}
 			const left = await browse(reviewed, place, visit);
 			if (left === undefined) return;
@@ -251,7 +252,7 @@ async function revert(
 		const entry = session.entry(prompt.id);
 		const label = entry === undefined ? "that point" : describeEntry(entry);
 		const decided = await stage(ctx, engine, preview, "restore", label);
-		if (decided === undefined) return false;
+		if (decided?.kind !== "restore" || (await isBusyNow(deps, ctx, decided))) return false;
 		const act = (): Promise<string> => navigation.doHere(decided, ctx);
 		visit.remember(await working(ctx, `reverting ${words}…`, act));
 	} catch (error) {

@@ -4,11 +4,11 @@
  * Knows the modes and the arguments; what happens after a point was chosen is in rewind.ts.
  */
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
-import { describeOutcome } from "../core/choices.ts";
+import { describeOutcome, type RestoreOffer } from "../core/choices.ts";
 import { describeError } from "../core/errors.ts";
 import { displayPath } from "../core/ids.ts";
 import { customTypes, decodeRecord } from "../core/records.ts";
-import { changesAt, proposalOf, type Proposal } from "../core/rewind.ts";
+import { pathsAt, proposalOf, type Proposal } from "../core/rewind.ts";
 import {
 	completeRewind,
 	parseRewindArguments,
@@ -25,6 +25,7 @@ import {
 	type Chosen,
 	chosenOf,
 	moveConversation,
+	nothingToDo,
 	partOf,
 	restoreFiles,
 	type RewindDeps,
@@ -39,8 +40,6 @@ import { createTimeline, promptsOf, type Timeline } from "./timeline.ts";
 export interface CommandDeps {
 	/** The session of now; absent while none is open. */
 	open(): Promise<RewindDeps | undefined>;
-	/** Why files and conversation must not move now; absent when they may. */
-	whyBusy(ctx: ExtensionCommandContext): string | undefined;
 	/** Milliseconds since the epoch. */
 	clock(): number;
 }
@@ -70,7 +69,7 @@ export function registerRewind(pi: ExtensionAPI, deps: CommandDeps): void {
 			const rewind = await deps.open();
 			if (rewind === undefined)
 				return await printText(ctx, "/rewind: rewind is not at work in this session");
-			const busy = deps.whyBusy(ctx);
+			const busy = rewind.whyBusy(ctx);
 			if (busy !== undefined) return await printText(ctx, `/rewind: ${busy}. Nothing was changed.`);
 			try {
 				await run(rewind, ctx, args, deps.clock);
@@ -210,7 +209,10 @@ async function pointByArguments(
 	if (what === "conversation") {
 		const words = `Conversation only, to before “${prompt.text}”; the files stay`;
 		if (!(await mayGoOn(ctx, args, words))) return;
-		return void (await moveConversation(deps, ctx, prompt.id, { kind: "keep" }, false));
+		const moved = await moveConversation(deps, ctx, prompt.id, { kind: "keep" }, false);
+		if (moved && !ctx.hasUI)
+			await printText(ctx, `Went back to before “${prompt.text}”; the files stay`);
+		return;
 	}
 	const offers = await weigh(deps, ctx, prompt.id);
 	if (offers === undefined) return;
@@ -235,9 +237,10 @@ async function pointByArguments(
 		return;
 	const decided = await stage(ctx, engine, chosen.preview, "restore", target);
 	if (decided === undefined) return;
-	if (what === "both") await moveConversation(deps, ctx, prompt.id, decided, false);
-	else await restoreFiles(deps, ctx, decided);
-	await tellDone(deps, ctx);
+	await tellDone(deps, ctx, chosen.offer, async () => {
+		if (what === "both") await moveConversation(deps, ctx, prompt.id, decided, false);
+		else if (decided.kind === "restore") await restoreFiles(deps, ctx, decided);
+	});
 }
 
 async function undoByArguments(
@@ -262,8 +265,9 @@ async function undoByArguments(
 	if (!(await mayGoOn(ctx, args, describe(proposal)))) return;
 	const decided = await stage(ctx, engine, chosen.preview, "undo", target);
 	if (decided === undefined) return;
-	await restoreFiles(deps, ctx, decided);
-	await tellDone(deps, ctx);
+	await tellDone(deps, ctx, offer, async () => {
+		if (decided.kind === "restore") await restoreFiles(deps, ctx, decided);
+	});
 }
 
 const nothing = "Nothing was changed.";
@@ -291,8 +295,10 @@ async function named(
 	{ paths }: PointArguments,
 ): Promise<Chosen | string> {
 	if (paths.length === 0) return whole;
-	const found = changesAt(whole.changes, paths);
-	if (found.kind === "found") return await partOf(deps, whole, found.changes);
+	const { steps, skips } = whole.preview.plan;
+	const differing = [...steps, ...skips].map(({ path }) => path);
+	const found = pathsAt(differing, paths);
+	if (found.kind === "found") return await partOf(deps, whole, found.paths);
 	const names = found.paths.map(displayPath).join(", ");
 	return `nothing would change at ${names}; paths are named from the root of the repository`;
 }
@@ -319,13 +325,30 @@ function describe({ title, notes, changes }: Proposal): string {
 	return [title, ...notes, ...names].join("\n");
 }
 
-/** On a screen the transcript says what was done; elsewhere somebody waits for a word. [R15] as it was recorded. */
-async function tellDone({ session }: RewindDeps, ctx: ExtensionCommandContext): Promise<void> {
+/**
+ * On a screen the transcript says what was done; elsewhere somebody waits for a word: of what `act` recorded, and of
+ * nothing else. [R15] What failed says so itself.
+ */
+async function tellDone(
+	{ session }: RewindDeps,
+	ctx: ExtensionCommandContext,
+	offer: RestoreOffer,
+	act: () => Promise<void>,
+): Promise<void> {
+	const before = session.entries().length;
+	await act();
 	if (ctx.hasUI) return;
-	const entry = session
+	const records = session
 		.entries()
-		.findLast((each) => each.type === "custom" && each.customType === customTypes.op);
-	const record = entry?.type === "custom" ? decodeRecord(customTypes.op, entry.data) : undefined;
-	if (record?.kind !== "op" || record.restored === undefined) return;
-	await printText(ctx, describeOutcome(record.restored, record.undoAfter !== undefined));
+		.slice(before)
+		.flatMap((entry) =>
+			entry.type === "custom" && entry.customType === customTypes.op
+				? [decodeRecord(customTypes.op, entry.data)]
+				: [],
+		);
+	const done = records.find((record) => record?.kind === "op" && record.restored !== undefined);
+	if (done?.kind === "op" && done.restored !== undefined)
+		await printText(ctx, describeOutcome(done.restored, done.undoAfter !== undefined));
+	else if (offer.counts.changed + offer.counts.added + offer.counts.deleted === 0)
+		await printText(ctx, nothingToDo(offer));
 }

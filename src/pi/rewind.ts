@@ -8,10 +8,17 @@
  */
 import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import type { FileChange } from "../core/changes.ts";
-import { type Choice, describeCounts, type RestoreOffer, rewindQuestion } from "../core/choices.ts";
+import {
+	type Choice,
+	describeCounts,
+	describeSkips,
+	type RestoreOffer,
+	rewindQuestion,
+} from "../core/choices.ts";
 import { describeEntry } from "../core/entries.ts";
 import { describeError } from "../core/errors.ts";
 import { partOfOffer, plannedChanges, proposalOf } from "../core/rewind.ts";
+import type { BytePath } from "../core/ids.ts";
 import { pathsOf } from "../core/selection.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Preview, Rewind } from "../engine/rewind.ts";
@@ -22,6 +29,7 @@ import type { Navigation } from "./navigation.ts";
 import type { Notify } from "./notices.ts";
 import { type Offers, offersAt } from "./offers.ts";
 import type { Session } from "./session.ts";
+import { printText } from "./print.ts";
 import { promptText } from "./timeline.ts";
 
 /** What goes back, of what. `changes` is all of the plan, until some were chosen. */
@@ -38,6 +46,8 @@ export interface RewindDeps {
 	/** Absent where there are no points. */
 	readonly engine: Rewind | undefined;
 	readonly whyNone: string;
+	/** Why files and conversation must not move now; absent when they may. */
+	whyBusy(ctx: ExtensionCommandContext): string | undefined;
 	readonly notify: Notify;
 }
 
@@ -80,15 +90,13 @@ export async function chosenOf(
 	return { offer, preview, changes: plannedChanges(compared, preview.plan) };
 }
 
-/** The same for some of its changes. */
+/** The same for some of its paths, though it be all: whoever chose paths has an undo of these alone. */
 export async function partOf(
 	{ engine, session }: RewindDeps & { readonly engine: Rewind },
-	{ offer, preview, changes: all }: Chosen,
-	changes: readonly FileChange[],
+	{ offer, preview, changes }: Chosen,
+	only: ReadonlySet<BytePath>,
 ): Promise<Chosen> {
-	if (changes.length === all.length) return { offer, preview, changes };
 	const { target, now: from } = preview;
-	const only = pathsOf(changes);
 	const part = await engine.preview({ target, owner: session.owner, from, only });
 	// What cannot go back without the rest is left alone, and said.
 	return {
@@ -112,8 +120,10 @@ export async function rewindTo(
 	const choice = await asking.choose<Choice>(title, answers);
 	if (choice === undefined) return "back";
 	if (choice === "cancel" || choice === "undo") return "done";
-	if (choice === "keep" || choice === "keep-summary")
-		return moveConversation(deps, ctx, entryId, { kind: "keep" }, choice === "keep-summary");
+	if (choice === "keep" || choice === "keep-summary") {
+		await moveConversation(deps, ctx, entryId, { kind: "keep" }, choice === "keep-summary");
+		return "done";
+	}
 	const { engine } = deps;
 	const { restore: offer, target } = offers.facts;
 	if (engine === undefined || offer.kind !== "available" || offers.restore === undefined)
@@ -122,15 +132,26 @@ export async function rewindTo(
 	const whole = await chosenOf(engine, offer, offers.restore);
 	const chosen = await choosePaths({ ...deps, engine }, asking, whole, target);
 	if (chosen === undefined) return "back";
+	if (chosen.preview.plan.steps.length === 0 && !movesConversation) {
+		await printText(ctx, nothingToDo(chosen.offer));
+		return "done";
+	}
 	if (chosen.changes.length + chosen.offer.skips.length > 0) {
 		const proposal = proposalOf(chosen.offer, chosen.changes, { target, movesConversation });
 		if (!(await asking.confirm(proposal, engine.store.patch))) return "back";
 	}
 	const decided = await stage(ctx, engine, chosen.preview, "restore", target);
 	if (decided === undefined) return "back";
-	if (movesConversation) return moveConversation(deps, ctx, entryId, decided, false);
-	return restoreFiles(deps, ctx, decided);
+	if (movesConversation) await moveConversation(deps, ctx, entryId, decided, false);
+	else if (decided.kind === "restore") await restoreFiles(deps, ctx, decided);
+	return "done";
 }
+
+/** What is not restored takes nobody's undo: the last restore that did something stays the one to take back. */
+export const nothingToDo = ({ skips }: RestoreOffer): string =>
+	skips.length === 0
+		? "Nothing to change"
+		: `Nothing to change · left alone: ${describeSkips(skips)}`;
 
 /** Where more than one path would change: everything, or a checklist. Absent when it was left. */
 async function choosePaths(
@@ -148,7 +169,7 @@ async function choosePaths(
 	if (which === undefined) return undefined;
 	if (which === "all") return whole;
 	const picked = await asking.pick("Which files go back?", changes);
-	return picked === undefined ? undefined : await partOf(deps, whole, picked);
+	return picked === undefined ? undefined : await partOf(deps, whole, pathsOf(picked));
 }
 
 /** Takes back the last restore, where the conversation stands. */
@@ -159,20 +180,24 @@ export async function undoLast(
 ): Promise<Went> {
 	const offers = await weigh(deps, ctx, undefined);
 	if (offers === undefined) return "back";
-	const { engine, notify } = deps;
+	const { engine } = deps;
 	const { undo: offer } = offers.facts;
 	if (engine === undefined || offers.undo === undefined || offer?.kind !== "available") {
-		notify(ctx, `Undo is not possible: ${whyNoUndo(deps, offers)}`, "info");
+		await printText(ctx, `Undo is not possible: ${whyNoUndo(deps, offers)}`);
 		return "done";
 	}
 	const target = "before the last rewind";
 	const chosen = await chosenOf(engine, offer, offers.undo);
-	if (chosen.changes.length > 0) {
-		const proposal = proposalOf(offer, chosen.changes, { target, movesConversation: false });
-		if (!(await asking.confirm(proposal, engine.store.patch))) return "back";
+	if (chosen.preview.plan.steps.length === 0) {
+		await printText(ctx, nothingToDo(offer));
+		return "done";
 	}
+	const proposal = proposalOf(offer, chosen.changes, { target, movesConversation: false });
+	if (!(await asking.confirm(proposal, engine.store.patch))) return "back";
 	const decided = await stage(ctx, engine, chosen.preview, "undo", target);
-	return decided === undefined ? "back" : restoreFiles(deps, ctx, decided);
+	if (decided === undefined) return "back";
+	if (decided.kind === "restore") await restoreFiles(deps, ctx, decided);
+	return "done";
 }
 
 export function whyNoUndo({ engine, settings, whyNone }: RewindDeps, { facts }: Offers): string {
@@ -182,14 +207,18 @@ export function whyNoUndo({ engine, settings, whyNone }: RewindDeps, { facts }: 
 	return "nothing was restored yet";
 }
 
-/** Everything that could fail fails here, before anything moves. Absent when the person cancelled it. */
+/**
+ * Everything that could fail fails here, before anything moves. A plan that changes nothing keeps the files. Absent when
+ * the person cancelled it.
+ */
 export async function stage(
 	ctx: ExtensionCommandContext,
 	engine: Rewind,
 	preview: Preview,
 	what: "restore" | "undo",
 	label: string,
-): Promise<(Deed & { kind: "restore" }) | undefined> {
+): Promise<Deed | undefined> {
+	if (preview.plan.steps.length === 0) return { kind: "keep" };
 	const prepared = await withProgress(ctx, "Preparing the files…", async (signal) => {
 		const ready = await engine.prepare(preview);
 		if (!signal.aborted) return ready;
@@ -199,24 +228,42 @@ export async function stage(
 	return prepared === cancelled ? undefined : { kind: "restore", what, prepared, label };
 }
 
+/** Restores where the conversation stands, and says so. */
 export async function restoreFiles(
-	{ navigation }: RewindDeps,
+	deps: RewindDeps,
 	ctx: ExtensionCommandContext,
 	decided: Deed & { kind: "restore" },
-): Promise<Went> {
-	await working(ctx, "restoring files…", () => navigation.doHere(decided, ctx));
-	return "done";
+): Promise<void> {
+	if (await isBusyNow(deps, ctx, decided)) return;
+	await working(ctx, "restoring files…", () => deps.navigation.doHere(decided, ctx));
 }
 
-/** Moves the conversation to before a prompt; the files follow as decided, when it has moved. */
+/** What came while somebody was asked: an agent's run, a compaction. It is said, and what was prepared goes. */
+export async function isBusyNow(
+	{ whyBusy, engine, notify }: RewindDeps,
+	ctx: ExtensionCommandContext,
+	decided: Deed,
+): Promise<boolean> {
+	const busy = whyBusy(ctx);
+	if (busy === undefined) return false;
+	if (decided.kind === "restore") await engine?.discard(decided.prepared);
+	notify(ctx, `Nothing was changed: ${busy}`, "warning");
+	return true;
+}
+
+/**
+ * Moves the conversation to before a prompt; the files follow as decided, when it has moved. Says so where it has not;
+ * gives whether it has.
+ */
 export async function moveConversation(
 	deps: RewindDeps,
 	ctx: ExtensionCommandContext,
 	entryId: string,
 	decided: Deed,
 	summarize: boolean,
-): Promise<Went> {
+): Promise<boolean> {
 	const { session, navigation, engine, notify } = deps;
+	if (await isBusyNow(deps, ctx, decided)) return false;
 	const text = promptText(session.entry(entryId));
 	// Pi does not move to where it stands; a record of ours after the prompt makes it a move.
 	if (ctx.sessionManager.getLeafId() === entryId) session.appendArrival({});
@@ -224,6 +271,7 @@ export async function moveConversation(
 	let moved = false;
 	try {
 		moved = summarize ? await moveWithSummary(ctx, entryId) : await move(ctx, entryId);
+		if (!moved) await printText(ctx, "Not moved: that was cancelled. No files were changed.");
 	} catch (error) {
 		const message = `Not moved, no files were changed: ${describeError(error)}`;
 		notify(ctx, message, "error");
@@ -232,9 +280,10 @@ export async function moveConversation(
 		// Idempotent: what the move took up is used up.
 		if (!moved && decided.kind === "restore") await engine?.discard(decided.prepared);
 	}
-	// Pi gives the text back only where it draws itself; never sent, and never over what stands there.
+	// Pi gives the text back only where it draws itself; never sent. In a terminal never over what stands there; a client
+	// says nothing of its editor, and is told the text.
 	if (moved && ctx.hasUI && ctx.ui.getEditorText().trim() === "") ctx.ui.setEditorText(text);
-	return "done";
+	return moved;
 }
 
 async function move(ctx: ExtensionCommandContext, entryId: string): Promise<boolean> {

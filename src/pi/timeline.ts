@@ -86,8 +86,11 @@ export function promptText(entry: SessionEntry | undefined): string {
 }
 
 function firstLine(entry: SessionEntry): string {
-	const lines = promptText(entry).split("\n").map(oneLine);
-	return lines.find((line) => line !== "") ?? "";
+	for (const line of promptText(entry).split("\n")) {
+		const text = oneLine(line);
+		if (text !== "") return text;
+	}
+	return "";
 }
 
 export async function createTimeline(deps: TimelineDeps): Promise<Timeline> {
@@ -169,6 +172,7 @@ export async function createTimeline(deps: TimelineDeps): Promise<Timeline> {
 		hasLooked = true;
 		if (engine === undefined) {
 			now = { reason: deps.whyNone };
+			undo = { kind: "unavailable", reason: deps.whyNone };
 			return;
 		}
 		try {
@@ -182,6 +186,7 @@ export async function createTimeline(deps: TimelineDeps): Promise<Timeline> {
 				undo = (await weighUndo(lastUndo, moment, engine, session.owner)).offer;
 		} catch (error) {
 			now = { reason: describeError(error) };
+			undo = { kind: "unavailable", reason: describeError(error) };
 		}
 	}
 

@@ -43,9 +43,11 @@ export async function withProgress<T>(
 	message: string,
 	act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | typeof cancelled> {
+	// First of all: of a session that was replaced it throws, and then nothing has begun.
+	const isTerminal = ctx.mode === "tui";
 	const abort = new AbortController();
 	const work = act(abort.signal);
-	if (ctx.mode !== "tui") return await work;
+	if (!isTerminal) return await work;
 	const settled = work.then(
 		() => true,
 		() => true,

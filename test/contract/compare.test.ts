@@ -100,17 +100,25 @@ test("what is written as content can be read back, and is not kept by itself", a
 	expect(shown.toString("latin1")).toBe("caf\xe9\r\n");
 });
 
-test("what HEAD's commit has as it is now is told from what it has not", async () => {
+test("what a commit since then has is told from what none has, and from what was committed before", async () => {
 	await using setup = await openWorld({
-		files: { "same.txt": "s\n", "gone.txt": "g\n", "kept.txt": "k\n" },
+		files: { "same.txt": "s\n", "gone.txt": "g\n", "kept.txt": "k\n", "back.txt": "b\n" },
 	});
 	const { world, engine } = setup;
+	world.shell("echo mine > back.txt; echo mine > untracked.txt");
+	const before = await engine.capture();
+	const { store } = engine.rewind;
+	// Thrown away, not committed.
+	world.shell("git checkout -q back.txt; rm untracked.txt");
+	expect(await store.uncommitted(before, await engine.capture())).toBeUndefined();
 	world.shell(
 		"echo committed > same.txt; git rm -q gone.txt; git add -A; git commit -qm two; echo k1 > kept.txt; echo new > new.txt",
 	);
-	const now = await engine.capture();
-	const uncommitted = await engine.rewind.store.uncommitted(now);
-	expect([...(uncommitted ?? [])].toSorted()).toEqual(["kept.txt", "new.txt"]);
-	world.shell("git checkout -q --orphan unborn");
-	expect(await engine.rewind.store.uncommitted(await engine.capture())).toBeUndefined();
+	const uncommitted = await store.uncommitted(before, await engine.capture());
+	expect([...(uncommitted ?? [])].toSorted()).toEqual([
+		"back.txt",
+		"kept.txt",
+		"new.txt",
+		"untracked.txt",
+	]);
 });

@@ -9,7 +9,7 @@ import {
 } from "../../src/core/choices.ts";
 import { bytePathFromText, trustedObjectId } from "../../src/core/ids.ts";
 import type { Plan, Step } from "../../src/core/plan.ts";
-import { changesAt, partOfOffer, plannedChanges, proposalOf } from "../../src/core/rewind.ts";
+import { pathsAt, partOfOffer, plannedChanges, proposalOf } from "../../src/core/rewind.ts";
 
 const entry = { mode: 0o100644, id: trustedObjectId("a".repeat(40)) };
 const paths = (...names: string[]) => names.map(bytePathFromText);
@@ -98,11 +98,11 @@ test("a last look names first what was changed by hand, in words and in files", 
 	expect(changes).toEqual([deleted("b"), renamed, deleted("a"), deleted("c")]);
 });
 
-test("paths that a person names: files, folders, both ends of a rename; what names nothing is given back", () => {
-	const all = [deleted("a"), deleted("lib/x"), deleted("lib2/y"), renamed];
-	const found = (...names: string[]) => changesAt(all, paths(...names));
-	expect(found("lib")).toEqual({ kind: "found", changes: [deleted("lib/x"), renamed] });
-	expect(found("new", "a")).toEqual({ kind: "found", changes: [deleted("a"), renamed] });
-	expect(found("")).toEqual({ kind: "found", changes: all });
+test("paths that a person names: files and what lies below folders, and nothing else; what names nothing is given back", () => {
+	const all = paths("a", "lib/x", "lib2/y", "new");
+	const found = (...names: string[]) => pathsAt(all, paths(...names));
+	expect(found("lib")).toEqual({ kind: "found", paths: new Set(["lib/x"]) });
+	expect(found("new", "a")).toEqual({ kind: "found", paths: new Set(["a", "new"]) });
+	expect(found("")).toEqual({ kind: "found", paths: new Set(all) });
 	expect(found("a", "li", "zzz")).toEqual({ kind: "unknown", paths: paths("li", "zzz") });
 });
