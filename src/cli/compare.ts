@@ -3,6 +3,7 @@ import { type FileChange, type FilePatch, type LineCounts, markOf } from "../cor
 import { describeNotCovered } from "../core/choices.ts";
 import type { Snapshot } from "../core/coverage.ts";
 import { RewindError } from "../core/errors.ts";
+import { type Owner, unknownOwner } from "../core/retention.ts";
 import { type BytePath, displayPath, isWithin, shortId } from "../core/ids.ts";
 import { unavailableWords } from "../engine/offers.ts";
 import type { CommandLine } from "./arguments.ts";
@@ -93,8 +94,12 @@ async function filesNow(place: Workplace, { found }: Target): Promise<Snapshot> 
 	return (await place.rewind.capture({ owner: ownerOf(found) })).snapshot;
 }
 
-/** For whom snapshots are kept: a session, or the command line where no session is concerned. */
-export const ownerOf = (found: Target["found"]) =>
+/** For whom a restore's snapshots are kept: a session; without one nobody can be known to need them no more. [R8] */
+export const keeperOf = (found: Target["found"]): Owner =>
+	found === undefined ? unknownOwner : ownerOf(found);
+
+/** For whom a look is kept: a session, or the command line for as long as it runs. */
+const ownerOf = (found: Target["found"]) =>
 	found === undefined
 		? { sessionId: "pi-rewind" }
 		: { sessionId: found.session.sessionId, sessionFile: found.session.file };

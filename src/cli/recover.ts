@@ -4,7 +4,7 @@ import { shortId, type SnapshotId } from "../core/ids.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Interrupted } from "../engine/ports.ts";
 import type { CommandLine } from "./arguments.ts";
-import { ownerOf } from "./compare.ts";
+import { keeperOf } from "./compare.ts";
 import { pathFacts } from "./facts.ts";
 import { type CliDeps, exitCodes, type Report } from "./io.ts";
 import { record, refuseUnrecordable } from "./restore.ts";
@@ -55,7 +55,7 @@ async function end(
 	found: FoundSession | undefined,
 	now: number,
 ): Promise<{ note: RestoredNote; undo: SnapshotId }> {
-	const restored = await rewind.recover(interrupted, how, ownerOf(found));
+	const restored = await rewind.recover(interrupted, how, keeperOf(found));
 	const note: RestoredNote = {
 		what: "recovery",
 		...restored.counts,

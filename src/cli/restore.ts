@@ -16,7 +16,7 @@ import type { OpenSession } from "../engine/presence.ts";
 import type { Preview, Restored } from "../engine/rewind.ts";
 import { appendCustomEntry, checkAppendable } from "../sessions/append.ts";
 import type { CommandLine } from "./arguments.ts";
-import { ownerOf } from "./compare.ts";
+import { keeperOf } from "./compare.ts";
 import { notCoveredFacts, pathFacts, skipFacts, targetFacts } from "./facts.ts";
 import { type CliDeps, exitCodes, type Report, type Terminal } from "./io.ts";
 import { pathsOf } from "./paths.ts";
@@ -77,6 +77,9 @@ async function goTo(
 	if (preview.plan.steps.length === 0 || asked.dryRun)
 		return { exit: exitCodes.done, facts: { ...facts, done: false }, text: shown };
 	if (!asked.yes) await confirm(shown, asked, terminal);
+	// Somebody may have opened the session while the question stood.
+	await refuseWhileInterrupted(place);
+	await refuseUnrecordable(place, target.found);
 	const done = await terminal.uninterrupted(() => perform(place, wish, preview, now()));
 	return {
 		exit: exitCodes.done,
@@ -101,7 +104,7 @@ async function weighed(
 	{ rewind }: Workplace,
 	{ target, weigh }: Wish,
 ): Promise<{ offer: RestoreOffer; preview: Preview }> {
-	const owner = ownerOf(target.found);
+	const owner = keeperOf(target.found);
 	const moment = await lookNow(rewind, owner, target.found?.session.ledger.latest);
 	const { offer, preview } = await weigh(moment, owner);
 	if (offer.kind === "available" && preview !== undefined) return { offer, preview };
@@ -141,7 +144,7 @@ async function perform(
 	preview: Preview,
 	now: number,
 ): Promise<Done> {
-	const restored = await rewind.perform(await rewind.prepare(preview), ownerOf(found));
+	const restored = await rewind.perform(await rewind.prepare(preview), keeperOf(found));
 	const note = { what, label, ...restored.counts, skipped: restored.skips.length };
 	return { restored, note, recorded: await record(found, restored, note, now) };
 }

@@ -54,7 +54,11 @@ export async function openWorkplace(
 		cwd,
 		includeUntracked: settings.includeUntracked,
 		maxFileBytes: settings.maxFileMiB * 1024 * 1024,
-		ownFolders: [agentDir, join(agentDir, "sessions")],
+		ownPaths: [
+			agentDir,
+			join(agentDir, "sessions"),
+			...(session === undefined ? [] : [resolve(deps.cwd, session)]),
+		],
 		sessionFolders: folders.map(({ folder }) => folder),
 	});
 	if (opened.kind === "unavailable") {

@@ -238,6 +238,8 @@ function skipWords(reason: SkipReason): string {
 			return "untracked files were not covered then";
 		case "other-repository":
 			return "inside another repository";
+		case "session-file":
+			return "a session of Pi's";
 		case "not-in-capture":
 			return "something ignored is there now";
 		case "behind-link":

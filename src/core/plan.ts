@@ -44,6 +44,8 @@ export interface DiskFact {
 	readonly changedAt?: number;
 	/** A parent (or the path itself) that holds a `.git`: another repository. */
 	readonly repository?: BytePath;
+	/** A session of Pi's, wherever it lies. */
+	readonly isSession?: boolean;
 	/** For a folder: paths of all that lies below it, folders left out. */
 	readonly inside?: readonly BytePath[];
 	/** There is more inside than was looked at. */
@@ -76,6 +78,7 @@ export type SkipReason =
 	| { readonly kind: "untracked-scope" }
 	| { readonly kind: "other-repository" }
 	| { readonly kind: "not-in-capture" }
+	| { readonly kind: "session-file" }
 	| { readonly kind: "behind-link"; readonly link: BytePath }
 	| { readonly kind: "folder-in-the-way" }
 	| { readonly kind: "changed-meanwhile" };
@@ -151,6 +154,7 @@ function reasonToSkip(
 ): SkipReason | undefined {
 	const fact = disk(path);
 	if (fact.repository !== undefined) return { kind: "other-repository" };
+	if (fact.isSession === true) return { kind: "session-file" };
 	if (from?.mode === fileModes.gitlink || to?.mode === fileModes.gitlink)
 		return { kind: "other-repository" };
 	const hidden = uncovered(now, path);

@@ -1,7 +1,9 @@
-/** Looks at what is on the disk at the paths of a plan. Follows no link, opens no file. [R5] */
+/** Looks at what is on the disk at the paths of a plan. Follows no link; opens only what is named like a session. [R5] */
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { type BytePath, bytePathOf, parentPaths } from "../core/ids.ts";
 import type { DiskFact } from "../core/plan.ts";
 import {
+	absolutePath,
 	blockingParent,
 	createBreather,
 	entriesOf,
@@ -63,11 +65,32 @@ function inspectOne(
 	const stats = parent === undefined ? lstatAt(root, path) : undefined;
 	if (stats === undefined) return { kind: "absent", ...about };
 	const changedAt = Number(stats.ctimeNs / 1_000_000n);
-	if (stats.isFile()) return { kind: "file", changedAt, ...about };
+	if (stats.isFile())
+		return {
+			kind: "file",
+			changedAt,
+			...about,
+			...(isSession(root, path) ? { isSession: true } : {}),
+		};
 	if (stats.isSymbolicLink()) return { kind: "link", changedAt, ...about };
 	if (!stats.isDirectory()) return { kind: "special", ...about };
 	return { kind: "folder", ...about, ...lookInside(root, path) };
 }
+
+/** Pi's header begins the file: whoever keeps sessions in the working tree, wherever, goes on in them after a restore. */
+function isSession(root: string, path: BytePath): boolean {
+	if (!path.endsWith(".jsonl")) return false;
+	const file = openSync(absolutePath(root, path), constants.O_RDONLY | constants.O_NOFOLLOW);
+	try {
+		const start = Buffer.alloc(sessionStart.length);
+		readSync(file, start, 0, start.length, 0);
+		return start.equals(sessionStart);
+	} finally {
+		closeSync(file);
+	}
+}
+
+const sessionStart = Buffer.from('{"type":"session",');
 
 function lookInside(root: string, folder: BytePath): { inside: BytePath[]; hasMore: boolean } {
 	const inside: BytePath[] = [];

@@ -1,7 +1,7 @@
 /**
  * Presence in the private dir: one small file for each session that a process has open.
  *
- * A file whose process is gone, or that cannot be read, says nothing. A session that is not written yet, or never will
+ * A file whose process is gone says nothing; one that cannot be read could be anybody's for as long. A session that is not written yet, or never will
  * be, is known to a sweep by its file alone. [R8]
  *
  * Limit: a process on another host cannot be asked; for a sweep its file counts for `elsewhereMsMax`.
@@ -46,8 +46,9 @@ export async function runningIn(
 	const unreadable: string[] = [];
 	for (const { file, isGone, session } of await readAll(privateDir)) {
 		if (isGone) continue;
-		if (session === undefined) unreadable.push(file);
-		else if (!session.isElsewhere || (await isFresh(file, now))) running.push(session.sessionId);
+		if (session === undefined) {
+			if (await isFresh(file, now)) unreadable.push(file);
+		} else if (!session.isElsewhere || (await isFresh(file, now))) running.push(session.sessionId);
 	}
 	return { running, unreadable };
 }

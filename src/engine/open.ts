@@ -8,8 +8,8 @@ export interface OpenRequest {
 	readonly cwd: string;
 	readonly includeUntracked: boolean;
 	readonly maxFileBytes: number;
-	/** Absolute folders whose content is never captured or restored: Pi's own. */
-	readonly ownFolders: readonly string[];
+	/** Absolute paths of folders and files that are never captured or restored: Pi's own. */
+	readonly ownPaths: readonly string[];
 	/** Absolute folders whose `*.jsonl`, directly in them, are session files. */
 	readonly sessionFolders: readonly string[];
 }

@@ -251,6 +251,9 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 					: {}),
 			});
 			const restored = await perform(await prepare(shown), owner, journal.paths);
+			// What it was before is recorded by whoever ends it, and was kept for whoever began it.
+			if (typeof (await store.resolve(journal.undo)) !== "string")
+				await store.keeping.claim([journal.undo], owner);
 			return {
 				...restored,
 				async complete() {

@@ -357,12 +357,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const key = claimKey(request.owner, id);
 		if (claimed.has(key)) return;
 		if (request.isClaimed?.(id) !== true)
-			await keepalive.keep(
-				[id],
-				request.owner,
-				Math.floor(draft.head.takenAt / 1000),
-				Promise.resolve(),
-			);
+			await keepalive.claim([id], request.owner, Math.floor(draft.head.takenAt / 1000));
 		claimed.add(key);
 	}
 

@@ -104,12 +104,46 @@ export function createCare(repository: Repository, now: () => number): Care {
 		);
 	}
 
+	/** Past commits that are missing, where git's own listing ends: what is kept still, and what is not there. */
+	async function walk(): Promise<{ snapshots: ObjectId[]; missing: ObjectId[] }> {
+		const tip = (await git(["rev-parse", "--verify", storeRef])).stdout.toString("latin1").trim();
+		const snapshots: ObjectId[] = [];
+		const missing: ObjectId[] = [];
+		const seen = new Set<string>();
+		for (let level = [tip]; level.length > 0;) {
+			for (const id of level) seen.add(id);
+			const stdin = `${level.join("\n")}\n`;
+			const asked = (await git(["cat-file", "--batch-check"], { stdin })).stdout.toString("latin1");
+			missing.push(
+				...[...asked.matchAll(/^(\S+) missing$/gm)].map(([, id = ""]) => trustedObjectId(id)),
+			);
+			const there = level.filter((id) => !missing.some((each) => each === id));
+			const args = ["rev-list", "--no-walk=unsorted", "--format=%P%x00%s", "--stdin"];
+			const listed =
+				there.length === 0
+					? ""
+					: (await git(args, { stdin: `${there.join("\n")}\n` })).stdout.toString();
+			level = [];
+			for (const [, id = "", parents = "", subject = ""] of listed.matchAll(
+				/^commit (\S+)\n([^\0\n]*)\0(.*)$/gm,
+			)) {
+				if (subject === subjects.keep)
+					level.push(...parents.split(" ").filter((each) => !seen.has(each)));
+				else snapshots.push(trustedObjectId(id));
+			}
+			level = [...new Set(level.filter(Boolean))];
+		}
+		return { snapshots, missing };
+	}
+
 	async function incomplete(): Promise<Incomplete[]> {
 		if (!(await hasStore())) return [];
 		const all = await missingBelow([storeRef]);
 		if (all !== undefined && all.length === 0) return [];
-		const found: Incomplete[] = [];
-		for (const snapshot of await kept()) {
+		const { snapshots, missing: gone } =
+			all === undefined ? await walk() : { snapshots: await kept(), missing: [] };
+		const found: Incomplete[] = gone.map((id) => ({ snapshot: id, missing: [id] }));
+		for (const snapshot of snapshots) {
 			const missing = (await missingBelow([snapshot])) ?? [snapshot];
 			if (missing.length > 0) found.push({ snapshot, missing });
 		}

@@ -32,6 +32,7 @@ import {
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
 import { harmless, personEnv } from "./run.ts";
+import { gcRuns, untilNoGc } from "./gc.ts";
 import { createStoreRef } from "./store-ref.ts";
 
 /** Keep commits that others can have put above one in the moment it takes to see that it must go. */
@@ -56,6 +57,8 @@ export interface Keepalive {
 		seconds: number,
 		durable: Promise<unknown>,
 	): Promise<Kept>;
+	/** Keeps for one more owner what is kept already; `seconds` since the epoch. Throws `keepalive-contended`. */
+	claim(snapshots: readonly ObjectId[], owner: Owner, seconds: number): Promise<void>;
 	/**
 	 * Takes a keep commit out of the chain again: what it keeps turned out not to be whole, and a ref that reaches
 	 * missing objects would make the person's own `git gc` fail.
@@ -68,8 +71,8 @@ export interface Keepalive {
 	/** All that is kept, by whom; absent when nothing is. Throws `object-missing` when it cannot be read whole. */
 	list(signal?: AbortSignal): Promise<KeptList | undefined>;
 	/**
-	 * Keeps `live`, which are of that list, and nothing else. False when the ref is not where the list was read: then
-	 * nothing happened, and whoever asked decides again.
+	 * Keeps `live`, which are of that list, and nothing else. False when the ref is not where the list was read, or a
+	 * `git gc` runs: then nothing happened, and whoever asked decides again.
 	 */
 	rewrite(from: KeptList, live: readonly KeptSnapshot[]): Promise<boolean>;
 }
@@ -86,27 +89,27 @@ export function createKeepalive(
 	const reached = new Set<string>();
 	let reachedFrom: ObjectId | undefined;
 
-	/** What keeps `snapshots`: themselves, or when they are many, one keep commit above them. */
+	/** What keeps `snapshots`: themselves, or when they are many, one keep commit above them; and what was written for it. */
 	async function parentsFor(
 		snapshots: readonly ObjectId[],
 		owner: Owner,
 		seconds: number,
-	): Promise<readonly ObjectId[]> {
-		if (snapshots.length < parentsMax) return snapshots;
+	): Promise<{ readonly parents: readonly ObjectId[]; readonly bodies: readonly Buffer[] }> {
+		if (snapshots.length < parentsMax) return { parents: snapshots, bodies: [] };
 		const keptAt = seconds * 1000;
 		const all = snapshots.map((id) => ({ id, takenAt: keptAt, keptAt, owners: [owner] }));
 		const { root, bodies } = foldKept(all, format);
 		await writer.writeCommits(bodies);
-		return [root];
+		return { parents: [root], bodies };
 	}
 
-	async function keep(
+	async function keepBelow(
+		parents: readonly ObjectId[],
 		snapshots: readonly ObjectId[],
 		owner: Owner,
 		seconds: number,
 		durable: Promise<unknown>,
 	): Promise<Kept> {
-		const parents = await parentsFor(snapshots, owner, seconds);
 		return ref.untilSwapped(async () => {
 			const previous = await ref.read();
 			// The keep commits' tree must be there as an object, or fsck misses it.
@@ -123,6 +126,15 @@ export function createKeepalive(
 			if (reachedFrom === previous) reachedFrom = commit;
 			for (const id of [commit, ...snapshots]) reached.add(id);
 			return { commit, body, previous };
+		});
+	}
+
+	/** What a gc takes of ours is written again, for as long as one runs. */
+	async function outlastGc(bodies: readonly Buffer[]): Promise<void> {
+		const ids = bodies.map((body) => hashObject(format, "commit", body));
+		await untilNoGc(repository, async () => {
+			if ((await missingOf(ids)) > 0) await writer.writeCommits(bodies);
+			return undefined;
 		});
 	}
 
@@ -154,7 +166,15 @@ export function createKeepalive(
 	};
 
 	const api: Keepalive = {
-		keep,
+		async keep(snapshots, owner, seconds, durable) {
+			const { parents } = await parentsFor(snapshots, owner, seconds);
+			return keepBelow(parents, snapshots, owner, seconds, durable);
+		},
+		async claim(snapshots, owner, seconds) {
+			const { parents, bodies } = await parentsFor(snapshots, owner, seconds);
+			const kept = await keepBelow(parents, snapshots, owner, seconds, Promise.resolve());
+			await outlastGc([...bodies, kept.body]);
+		},
 		withdraw,
 		async isKept(id) {
 			if (reached.has(id) && (await ref.read()) === reachedFrom) return true;
@@ -203,14 +223,15 @@ export function createKeepalive(
 		async rewrite(from, live) {
 			const { root, bodies } = foldKept(live, format);
 			if (root === from.tip) return true;
+			// What it took as unreachable before the swap would be missing after.
+			if (await gcRuns(repository)) return false;
 			const ids = bodies.map((body) => hashObject(format, "commit", body));
 			await writer.writeCommits(bodies);
 			const missing = await missingOf([...live.map(({ id }) => id), ...ids]);
 			if (missing > 0) throw notWhole();
 			if (!(await ref.swap(root, from.tip))) return false;
 			forget();
-			// A `git gc --prune=now` that began before the swap takes what it saw unreachable.
-			if ((await missingOf(ids)) > 0) await writer.writeCommits(bodies);
+			await outlastGc(bodies);
 			return true;
 		},
 	};

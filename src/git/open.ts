@@ -74,7 +74,7 @@ async function ownPaths(repository: Repository, request: OpenRequest): Promise<O
 		gitDir,
 		commonDir,
 		privateDir,
-		...request.ownFolders,
+		...request.ownPaths,
 	]);
 	return {
 		// A root that lies in Pi's own folder would leave nothing: then only the session files are ours.

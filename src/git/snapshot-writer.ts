@@ -5,7 +5,6 @@
  * something missing below it: the person's own `git gc` would fail from then on.
  */
 import { lstatSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
 	type CoverageLists,
@@ -18,6 +17,7 @@ import {
 import { RewindError } from "../core/errors.ts";
 import type { ObjectId } from "../core/ids.ts";
 import type { Owner } from "../engine/ports.ts";
+import { untilNoGc } from "./gc.ts";
 import type { Keepalive, Kept } from "./keepalive.ts";
 import type { RunHere } from "./listing.ts";
 import { commitBytes, emptyTree, hashObject, treeBytes } from "./objects.ts";
@@ -35,10 +35,6 @@ export interface SnapshotDraft {
 	readonly before: Snapshot | undefined;
 	readonly owner: Owner;
 }
-
-/** How long a `git gc` that runs beside us is waited for before what was written is looked at once more. */
-const gcWaitMs = 60_000;
-const gcPollMs = 100;
 
 export interface SnapshotWriter {
 	/** Throws `object-missing` when objects were pruned meanwhile; nothing is kept then. */
@@ -140,12 +136,6 @@ export function createSnapshotWriter(
 		}
 	};
 
-	const gcRuns = (): Promise<boolean> =>
-		stat(join(repository.commonDir, "gc.pid")).then(
-			({ mtimeMs }) => Date.now() - mtimeMs < gcWaitMs,
-			() => false,
-		);
-
 	/**
 	 * A `git gc --prune=now` between writing and keeping takes what it saw unreachable. What we hold in memory is
 	 * written again; content of files is not, so then the keep commit goes and the capture starts over.
@@ -170,14 +160,12 @@ export function createSnapshotWriter(
 		ours: ReadonlyMap<ObjectId, Body>,
 	): Promise<boolean> {
 		if (content === undefined) return false;
-		for (const end = performance.now() + gcWaitMs; ;) {
-			const running = await gcRuns();
+		const isGone = await untilNoGc(repository, async () => {
 			const missing = await missingOf([...ours.keys(), ...content]);
 			for (const [id, body] of ours) if (missing.has(id)) await writer.write(...body);
-			if ([...content].some((id) => missing.has(id))) return false;
-			if (!running || performance.now() > end) return true;
-			await new Promise((resolve) => setTimeout(resolve, gcPollMs));
-		}
+			return [...content].some((id) => missing.has(id)) || undefined;
+		});
+		return isGone !== true;
 	}
 
 	function sameCoverage({ before, coverage, rules }: SnapshotDraft): boolean {

@@ -113,7 +113,7 @@ export async function openSnapshotStore(
 			held: () => readHeld(repository, options.now()),
 			async claim(snapshots, owner) {
 				const seconds = Math.floor(options.now() / 1000);
-				await keepalive.keep(snapshots, owner, seconds, Promise.resolve());
+				await keepalive.claim(snapshots, owner, seconds);
 			},
 		},
 		capture(request) {

@@ -55,8 +55,9 @@ export function createStoreRef(repository: Repository): StoreRef {
 		} catch (error) {
 			if (!isRewindError(error) || error.code !== "git-failed") throw error;
 			const said = String(error.data["stderr"]);
-			if (/cannot lock ref|Unable to create|reference already exists/.test(said)) return false;
-			throw error;
+			if (!/cannot lock ref|Unable to create|reference already exists/.test(said)) throw error;
+			await removeStaleLock();
+			return false;
 		}
 	}
 
@@ -77,7 +78,6 @@ export function createStoreRef(repository: Repository): StoreRef {
 			for (let tries = 0; tries < triesMax; tries++) {
 				const done = await attempt();
 				if (done !== undefined) return done;
-				await removeStaleLock();
 				await new Promise((next) => setTimeout(next, Math.random() * 10 * Math.min(tries + 1, 10)));
 			}
 			throw new RewindError(

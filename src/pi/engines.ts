@@ -27,6 +27,7 @@ export interface EnginesOptions {
 /** One per session. Opens nothing before it is asked. */
 export function createEngines(openEngine: OpenEngine, options: EnginesOptions): Engines {
 	const { cwd, agentDir, sessionDir, settings } = options;
+	const { sessionFile } = options.owner;
 	let current: Opened | undefined;
 	let looking: Promise<Opened> | undefined;
 	let isClosed = false;
@@ -37,7 +38,12 @@ export function createEngines(openEngine: OpenEngine, options: EnginesOptions): 
 			cwd,
 			includeUntracked: settings.includeUntracked,
 			maxFileBytes: settings.maxFileMiB * 1024 * 1024,
-			ownFolders: [agentDir, join(agentDir, "sessions")],
+			// A session that was named by its file can lie elsewhere than in Pi's folder for sessions.
+			ownPaths: [
+				agentDir,
+				join(agentDir, "sessions"),
+				...(sessionFile === undefined ? [] : [sessionFile]),
+			],
 			sessionFolders: sessionDir === "" ? [] : [resolve(sessionDir)],
 		});
 		options.onOpened(opened);

@@ -310,7 +310,8 @@ export function startHost(pi: ExtensionAPI, openEngine: OpenEngine, clock: () =>
 			const departure = await ending.navigation.leaveForFork();
 			handover = { parentFile: ending.session.owner.sessionFile, ...departure };
 		} finally {
-			await ending.sweeper.end();
+			// On 0.84 an ephemeral session that was forked is its child by now: its own records cannot be read any more.
+			if (event.reason !== "fork" || !ending.session.isEphemeral) await ending.sweeper.end();
 			await ending.close();
 		}
 	});

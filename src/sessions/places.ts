@@ -46,7 +46,9 @@ export async function sessionFoldersOf(
 	const { env, home } = surroundings;
 	const agentDir = agentDirOf(surroundings);
 	const { sessionDir } = await readSettingsFile(join(agentDir, "settings.json"));
-	const named = env["PI_CODING_AGENT_SESSION_DIR"] || sessionDir;
+	// Pi heeds this one of a project's settings whether or not the project is trusted.
+	const project = await readSettingsFile(join(cwd, configDirName, "settings.json"));
+	const named = env["PI_CODING_AGENT_SESSION_DIR"] || project["sessionDir"] || sessionDir;
 	const standard = { folder: defaultSessionFolder(agentDir, cwd), isShared: false };
 	if (typeof named !== "string" || named === "") return [standard];
 	return [{ folder: resolve(cwd, expandHome(named, home)), isShared: true }, standard];

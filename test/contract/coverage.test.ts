@@ -251,7 +251,7 @@ test("session files and Pi's own folder are neither captured nor restored [R5]",
 	const sessions = world.path(".sessions");
 	await using engine = await openEngine(world, {
 		sessionFolders: [sessions, world.root],
-		ownFolders: [world.path(".agent")],
+		ownPaths: [world.path(".agent")],
 	});
 	world.write(".sessions/one.jsonl", "1\n");
 	world.write(".sessions/deeper/two.jsonl", "1\n");

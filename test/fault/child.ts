@@ -35,7 +35,7 @@ async function open(): Promise<Rewind> {
 		cwd: root,
 		includeUntracked: true,
 		maxFileBytes: 32 << 20,
-		ownFolders: [],
+		ownPaths: [],
 		sessionFolders: [],
 	});
 	if (opened.kind !== "ready") throw new Error(opened.message);

@@ -30,7 +30,7 @@ export interface OpenOptions {
 	readonly cwd?: string;
 	readonly includeUntracked?: boolean;
 	readonly maxFileBytes?: number;
-	readonly ownFolders?: readonly string[];
+	readonly ownPaths?: readonly string[];
 	readonly sessionFolders?: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export function openAt(cwd: string, options: OpenOptions = {}): Promise<Opened> 
 	return createGitEngine(Date.now)({
 		includeUntracked: true,
 		maxFileBytes,
-		ownFolders: [],
+		ownPaths: [],
 		sessionFolders: [],
 		...options,
 		cwd,
