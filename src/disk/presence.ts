@@ -1,8 +1,8 @@
 /**
  * Presence in the private dir: one small file for each session that a process has open.
  *
- * A file whose process is gone says nothing; one that cannot be read could be anybody's for as long. A session that is not written yet, or never will
- * be, is known to a sweep by its file alone. [R8]
+ * A file whose process is gone says nothing; one that cannot be read could be anybody's, for as long as one of another
+ * host. A session that is not written yet, or never will be, is known to a sweep by its file alone. [R8]
  *
  * Limit: a process on another host cannot be asked; for a sweep its file counts for `elsewhereMsMax`.
  */
