@@ -82,7 +82,7 @@ export async function openWorkplace(
 		retention: settings.retention,
 		sessions: () => (sessions ??= find()),
 		async openedBy(sessionFile) {
-			for (const open of await presence.openSessions())
+			for (const open of await presence.openAnywhere())
 				if (open.sessionFile !== undefined && (await realOr(open.sessionFile)) === sessionFile)
 					return open;
 			return undefined;

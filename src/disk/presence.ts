@@ -16,8 +16,11 @@ import { decodeIdentity, isAlive, thisProcess } from "./process-lock.ts";
 const nameOfOurs = /^open-\d+-[0-9a-f]+\.json$/;
 const elsewhereMsMax = 30 * 24 * 60 * 60 * 1000;
 
-/** The presence of one working tree. */
-export function createPresence(privateDir: string): Presence {
+/** The presence of one working tree; `privateDirs` gives those of all that the repository has. */
+export function createPresence(
+	privateDir: string,
+	privateDirs: () => Promise<readonly string[]>,
+): Presence {
 	const all = (): Promise<Said[]> => readAll(privateDir);
 
 	return {
@@ -30,12 +33,16 @@ export function createPresence(privateDir: string): Presence {
 			return () => rm(file, { force: true });
 		},
 		async openSessions() {
-			return (await all()).flatMap(({ isGone, session }) =>
-				isGone || session === undefined ? [] : [session],
-			);
+			return openOf(await all());
+		},
+		async openAnywhere() {
+			return openOf((await Promise.all((await privateDirs()).map(readAll))).flat());
 		},
 	};
 }
+
+const openOf = (said: readonly Said[]): OpenSession[] =>
+	said.flatMap(({ isGone, session }) => (isGone || session === undefined ? [] : [session]));
 
 /** Sessions that run in a working tree, and files that do not say whose they are. `now` is in ms since the epoch. */
 export async function runningIn(

@@ -20,4 +20,6 @@ export interface Presence {
 	announce(owner: Owner): Promise<() => Promise<void>>;
 	/** What processes that still run have open in this working tree. */
 	openSessions(): Promise<OpenSession[]>;
+	/** Those in linked working trees of the repository, too: a session can be open in another one than it was made in. */
+	openAnywhere(): Promise<OpenSession[]>;
 }

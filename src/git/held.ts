@@ -73,5 +73,14 @@ export async function readHeld(repository: Repository, now: number): Promise<Hel
 	return { pins, running, hidden };
 }
 
+/** Of every working tree that the repository has, whether or not there is one; a folder that cannot be read has none. */
+export async function privateDirsOf({ commonDir }: Repository): Promise<readonly string[]> {
+	const linked = join(commonDir, "worktrees");
+	const names = await readdir(linked).catch(() => []);
+	return [commonDir, ...names.map((name) => join(linked, name))].map((gitDir) =>
+		join(gitDir, "pi-rewind"),
+	);
+}
+
 const codeOf = (error: unknown): unknown =>
 	error instanceof Error && "code" in error ? error.code : undefined;

@@ -9,6 +9,7 @@ import { createRewind } from "../engine/rewind.ts";
 import { createCare } from "./care.ts";
 import type { OwnPaths } from "./classify.ts";
 import type { OpenRequest } from "../engine/open.ts";
+import { privateDirsOf } from "./held.ts";
 import { discover, type Refusal, type Repository, stillIn } from "./repository.ts";
 import { openSnapshotStore } from "./snapshots.ts";
 
@@ -52,7 +53,7 @@ export const createGitEngine =
 		return {
 			kind: "ready",
 			rewind: createRewind(store, worktree, now),
-			presence: createPresence(privateDir),
+			presence: createPresence(privateDir, () => privateDirsOf(repository)),
 			care: createCare(repository, now),
 			root,
 			stillHere: () => stillIn(request.cwd, repository),

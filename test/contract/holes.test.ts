@@ -87,6 +87,24 @@ test("a lock of the ref that a dead process left is no other process for ever", 
 	expect(await keeping.rewrite(list, list.snapshots)).toBe(true);
 });
 
+test("a session that is open in a linked working tree is known in the others", async () => {
+	await using setup = await openWorld();
+	const { world } = setup;
+	world.git("worktree", "add", "-q", join(world.at, "linked"));
+	const here = await openAt(world.root);
+	const linked = await openAt(join(world.at, "linked"));
+	if (here.kind !== "ready" || linked.kind !== "ready") throw new Error("no engine");
+	const leave = await linked.presence.announce(owner);
+	expect((await here.presence.openAnywhere()).map(({ sessionId }) => sessionId)).toEqual([
+		owner.sessionId,
+	]);
+	expect(await here.presence.openSessions()).toEqual([]);
+	await leave();
+	expect(await here.presence.openAnywhere()).toEqual([]);
+	await here.rewind.close();
+	await linked.rewind.close();
+});
+
 test("a hole in what is kept is found wherever it is, the ref's own commit among them", async () => {
 	await using setup = await openWorld();
 	const { world, engine } = setup;

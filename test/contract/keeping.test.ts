@@ -211,7 +211,9 @@ describe("what holds a snapshot besides records", () => {
 		const ephemeral = { sessionId: "ephemeral" };
 		world.write("a.txt", "ephemeral\n");
 		const { id } = (await engine.rewind.capture({ owner: ephemeral })).snapshot;
-		const end = await createPresence(privateDir(world)).announce(ephemeral);
+		const end = await createPresence(privateDir(world), () => Promise.resolve([])).announce(
+			ephemeral,
+		);
 		const [, last] = await points(world, engine, "one", 2);
 		await engine.rewind.sweep(sweepRequest(sessionsOf(world)));
 		expect(await keptNow(engine)).toEqual(sorted([id, last]));
