@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { storeRef } from "../../src/git/store-ref.ts";
 import { openAt, openEngine, openWorld, owner, skipped } from "../support/engine.ts";
+import { rewindCli } from "../support/cli.ts";
 import type { World } from "../support/world.ts";
 
 const tipOf = (world: World): string => world.git("rev-parse", "--verify", storeRef).trim();
@@ -145,4 +146,19 @@ test("what a restore replaced is kept for whoever ends it, too [R8]", async () =
 	const list = await other.rewind.store.keeping.list();
 	const kept = list?.snapshots.find(({ id }) => id === restored.undo);
 	expect(kept?.owners.map(({ sessionId }) => sessionId)).toContain("heir");
+});
+
+test("what a restore replaced that no session records is nobody's to let go [R8]", async () => {
+	await using setup = await openWorld();
+	const { world, engine } = setup;
+	const { id } = await engine.capture();
+	world.write("a.txt", "mine, and nowhere else\n");
+	const done = rewindCli(world, ["restore", id, "--yes"]);
+	expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("No session records") });
+	const list = await engine.rewind.store.keeping.list();
+	const nobodys = list?.snapshots.filter(({ owners }) =>
+		owners.some(({ sessionId }) => sessionId === ""),
+	);
+	const texts = (nobodys ?? []).map((snapshot) => world.git("show", `${snapshot.id}:a.txt`));
+	expect(texts).toContain("mine, and nowhere else\n");
 });
