@@ -1,6 +1,8 @@
 /**
  * `/rewind` without a screen: over RPC by dialogs, and by its arguments in every mode. What was shown is what changes.
  */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { piVersions, step } from "../support/pi.ts";
 import { runPi } from "../support/print.ts";
@@ -180,6 +182,26 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		]);
 		await rewind(pi, "undo --yes");
 		expect([world.read("a.txt"), world.read("new/n")]).toEqual(["a1\n", "by hand\n"]);
+		expect(pi.errors).toEqual([]);
+	});
+
+	test("chosen paths are all that is touched: of a rename the named side, by an undo nothing else, and nothing undoes nothing", async () => {
+		await using world = createWorld();
+		const pi = await world.rpc({ version });
+		await pi.prompt("first", step.bash("mkdir docs; mv dir/b.txt docs/moved.txt"), "said one");
+		await rewind(pi, "1 --files --path dir --yes");
+		expect([world.read("dir/b.txt"), world.read("docs/moved.txt")]).toEqual(["b0\n", "b0\n"]);
+		await rewind(pi, "1 --files --path docs --yes");
+		expect(world.read("docs/moved.txt")).toBeUndefined();
+		world.write("later.txt", "by hand\n");
+		// All that differed was chosen; what came since is not part of it.
+		await rewind(pi, "undo --yes");
+		expect([world.read("docs/moved.txt"), world.read("later.txt")]).toEqual(["b0\n", "by hand\n"]);
+		rmSync(join(world.root, "docs"), { recursive: true });
+		rmSync(join(world.root, "later.txt"));
+		const records = (await pi.custom("rewind-op")).length;
+		await rewind(pi, "1 --files --yes");
+		expect((await pi.custom("rewind-op")).length).toBe(records);
 		expect(pi.errors).toEqual([]);
 	});
 
