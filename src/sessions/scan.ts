@@ -8,6 +8,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { Ledger, LedgerEntry } from "../core/ledger.ts";
 import { foldInto, withRejected } from "../core/ledger.ts";
+import { isRecord, parseJson } from "./json.ts";
 
 /** Lines tried for a header; each that does not parse costs an exception. */
 const headerLinesMax = 1_000;
@@ -216,16 +217,4 @@ function decodeLine(line: string): LedgerEntry | "rejected" | undefined {
 	if (!customType.startsWith("rewind-")) return undefined;
 	if (typeof id !== "string") return "rejected";
 	return { type, id, customType, data, ...(typeof timestamp === "string" ? { timestamp } : {}) };
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-	typeof value === "object" && value !== null && !Array.isArray(value);
-
-function parseJson(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch {
-		// Absence is the answer for text that is not JSON; the caller counts it where it matters. [R10]
-		return undefined;
-	}
 }

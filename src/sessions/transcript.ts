@@ -9,6 +9,7 @@ import { open, stat } from "node:fs/promises";
 import type { NamedEntry, NamedMessage } from "../core/entries.ts";
 import { textOf } from "../core/entries.ts";
 import type { EntryId } from "../core/ids.ts";
+import { isRecord, parseJson } from "./json.ts";
 
 /** An entry of a session file. */
 export interface TranscriptEntry extends NamedEntry {
@@ -114,16 +115,4 @@ function messageOf(value: unknown): NamedMessage | undefined {
 		...(typeof toolName === "string" ? { toolName } : {}),
 		...(typeof command === "string" ? { command: command.slice(0, textMax) } : {}),
 	};
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-	typeof value === "object" && value !== null && !Array.isArray(value);
-
-function parseJson(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch {
-		// Absence is the answer for text that is not JSON; the caller counts it. [R10]
-		return undefined;
-	}
 }

@@ -3,7 +3,7 @@ import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { storeRef } from "../../src/git/store-ref.ts";
-import { openAt, openEngine, openWorld, owner, skipped } from "../support/engine.ts";
+import { type Engine, openAt, openEngine, openWorld, owner, skipped } from "../support/engine.ts";
 import { rewindCli } from "../support/cli.ts";
 import type { World } from "../support/world.ts";
 
@@ -12,6 +12,17 @@ const objectFile = (world: World, id: string): string =>
 	join(world.root, ".git", "objects", id.slice(0, 2), id.slice(2));
 const isThere = (world: World, id: string): boolean =>
 	world.shell(`git cat-file -e ${id} 2>/dev/null && echo yes || echo no`).trim() === "yes";
+
+/** Two keep commits, one on the other: folding them moves the ref. */
+async function keepTwo(world: World, { capture, rewind }: Engine) {
+	await capture();
+	world.write("a.txt", "more\n");
+	await capture();
+	const { keeping } = rewind.store;
+	const list = await keeping.list();
+	if (list === undefined) throw new Error("nothing is kept");
+	return { keeping, list };
+}
 
 test("a session that lies in the working tree stays as it is, whoever captured it [R5]", async () => {
 	await using setup = await openWorld();
@@ -57,12 +68,7 @@ test("a claim outlasts a gc that takes what it wrote [R2]", async () => {
 test("a sweep does not begin while a gc runs", async () => {
 	await using setup = await openWorld();
 	const { world, engine } = setup;
-	await engine.capture();
-	world.write("a.txt", "more\n");
-	await engine.capture();
-	const { keeping } = engine.rewind.store;
-	const list = await keeping.list();
-	if (list === undefined) throw new Error("nothing is kept");
+	const { keeping, list } = await keepTwo(world, engine);
 	const gc = join(world.root, ".git", "gc.pid");
 	writeFileSync(gc, "1 elsewhere");
 	expect(await keeping.rewrite(list, list.snapshots)).toBe(false);
@@ -75,12 +81,7 @@ test("a sweep does not begin while a gc runs", async () => {
 test("a lock of the ref that a dead process left is no other process for ever", async () => {
 	await using setup = await openWorld();
 	const { world, engine } = setup;
-	await engine.capture();
-	world.write("a.txt", "more\n");
-	await engine.capture();
-	const { keeping } = engine.rewind.store;
-	const list = await keeping.list();
-	if (list === undefined) throw new Error("nothing is kept");
+	const { keeping, list } = await keepTwo(world, engine);
 	const lock = join(world.root, ".git", `${storeRef}.lock`);
 	writeFileSync(lock, "");
 	utimesSync(lock, 0, 0);
