@@ -237,3 +237,11 @@ describe("what is written", () => {
 		});
 	});
 });
+
+test("an undo of chosen paths whose paths cannot be told is no undo: it would become one of everything", () => {
+	const data = { v: 2, snapshots: ["a".repeat(40), "b".repeat(40)], undo: 0, undoAfter: 9 };
+	const record = decodeRecord("rewind-op", data);
+	expect(record).toMatchObject({ kind: "op", dropped: 1 });
+	expect(record).not.toHaveProperty("undo");
+	expect(decodeRecord("rewind-op", { ...data, undoAfter: 1 })).toHaveProperty("undo");
+});
