@@ -80,3 +80,8 @@ export function describeError(error: unknown): string {
 			: String(error);
 	return text.replace(/[\p{Cc}]+/gu, " ").trim();
 }
+
+/** Throws `aborted` once the signal says so: for work between two calls that listen to it themselves. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+	if (signal?.aborted === true) throw new RewindError("aborted", "That was cancelled");
+}

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { RewindError } from "../core/errors.ts";
+import { RewindError, throwIfAborted } from "../core/errors.ts";
 import { type BytePath, bytePathOf, displayPath, type ObjectId, parentPath } from "../core/ids.ts";
 import { fileModes, type Step } from "../core/plan.ts";
 import type { SnapshotStore, Stage } from "../engine/ports.ts";
@@ -27,12 +27,13 @@ export interface DiskStage extends Stage {
 	readonly folders: readonly string[];
 }
 
-/** Puts the content of every write on the disk. On failure nothing is left and nothing was changed. */
+/** Puts the content of every write on the disk. On failure, or when it is aborted, nothing is left and nothing was changed. */
 export async function makeStage(
 	root: string,
 	privateDir: string,
 	steps: readonly Step[],
 	readBlobs: SnapshotStore["readBlobs"],
+	signal?: AbortSignal,
 ): Promise<DiskStage> {
 	const { pid, processStart } = await thisProcess();
 	const id = `${pid}-${processStart || "0"}-${randomBytes(4).toString("hex")}`;
@@ -82,7 +83,8 @@ export async function makeStage(
 				places.set(path, { folder: folderFor(path), number: places.size });
 			});
 		}
-		await writeContent(stage, steps, readBlobs);
+		await writeContent(stage, steps, readBlobs, signal);
+		throwIfAborted(signal);
 		return stage;
 	} catch (error) {
 		await stage.discard();
@@ -105,6 +107,7 @@ async function writeContent(
 	stage: DiskStage,
 	steps: readonly Step[],
 	readBlobs: SnapshotStore["readBlobs"],
+	signal: AbortSignal | undefined,
 ): Promise<void> {
 	const wanted = new Map<ObjectId, (Step & { kind: "write" })[]>();
 	for (const step of steps) {
@@ -115,6 +118,7 @@ async function writeContent(
 	}
 	const breathe = createBreather();
 	await readBlobs([...wanted.keys()], async (id, content) => {
+		throwIfAborted(signal);
 		for (const { path, to } of wanted.get(id) ?? []) {
 			naming(path, () => {
 				if (to.mode === fileModes.link) symlinkSync(content, stage.newFile(path));

@@ -59,8 +59,8 @@ export function createWorktree(options: WorktreeOptions): Worktree {
 
 	return {
 		inspect: (paths) => inspectPaths(root, paths),
-		async stage(steps, readBlobs) {
-			const stage = await makeStage(root, privateDir, steps, readBlobs);
+		async stage(steps, readBlobs, signal) {
+			const stage = await makeStage(root, privateDir, steps, readBlobs, signal);
 			stages.set(stage.id, stage);
 			return {
 				id: stage.id,

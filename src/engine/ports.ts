@@ -165,8 +165,15 @@ export interface Interrupted {
 export interface Worktree {
 	/** What is on the disk at each path. */
 	inspect(paths: readonly BytePath[]): Promise<(path: BytePath) => DiskFact>;
-	/** Puts the content of every write beside its place; throws on a missing object, a full disk, no permission. */
-	stage(steps: readonly Step[], blobs: SnapshotStore["readBlobs"]): Promise<Stage>;
+	/**
+	 * Puts the content of every write beside its place; throws on a missing object, a full disk, no permission, and
+	 * `aborted` when `signal` says so.
+	 */
+	stage(
+		steps: readonly Step[],
+		blobs: SnapshotStore["readBlobs"],
+		signal?: AbortSignal,
+	): Promise<Stage>;
 	/**
 	 * Does the steps. On failure it rolls back what it did and throws `restore-rolled-back`, or, when that fails too,
 	 * `restore-interrupted`; then the journal stays.

@@ -9,7 +9,7 @@
  * since then is left alone. [R9] the journal stands until the caller has recorded the outcome (`complete`).
  */
 import type { Snapshot } from "../core/coverage.ts";
-import { isRewindError, RewindError } from "../core/errors.ts";
+import { isRewindError, RewindError, throwIfAborted } from "../core/errors.ts";
 import type { BytePath, ObjectId, SnapshotId } from "../core/ids.ts";
 import { listNames } from "../core/choices.ts";
 import {
@@ -93,6 +93,13 @@ export interface RestoreRequest {
 	readonly signal?: AbortSignal;
 }
 
+/** Up to where a restore can be cancelled: its first write. What is half done by then is not left half done. */
+export interface PointOfNoReturn {
+	readonly signal: AbortSignal;
+	/** From now on `signal` is not listened to. */
+	onReached(): void;
+}
+
 /** How a restore that was cut off is brought to an end. */
 export type Recovery = "finish" | "roll-back";
 
@@ -101,9 +108,13 @@ export interface Rewind {
 	capture(request: CaptureRequest): Promise<Captured>;
 	/** Throws `operation-in-progress` during a merge, rebase, …; a restore would mix with it. */
 	preview(request: RestoreRequest): Promise<Preview>;
-	prepare(preview: Preview): Promise<Prepared>;
-	/** Throws `files-changed` when the preview is to be done as shown or not at all. */
-	perform(prepared: Prepared, owner: Owner): Promise<Restored>;
+	/** Throws `aborted` when `signal` says so; nothing is left then. */
+	prepare(preview: Preview, signal?: AbortSignal): Promise<Prepared>;
+	/**
+	 * Throws `files-changed` when the preview is to be done as shown or not at all, and `aborted`. Whatever it throws,
+	 * `prepared` is used up.
+	 */
+	perform(prepared: Prepared, owner: Owner, until?: PointOfNoReturn): Promise<Restored>;
 	discard(prepared: Prepared): Promise<void>;
 	/** Every path that differs between two snapshots. */
 	changedBetween(from: Snapshot, to: Snapshot): Promise<TreeChange[]>;
@@ -169,19 +180,25 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 	async function perform(
 		{ preview: { target, now: asked, plan, only, contents, asShown }, stage }: Prepared,
 		owner: Owner,
-		formerPaths: readonly BytePath[] = [],
+		{
+			until,
+			formerPaths = [],
+		}: { until?: PointOfNoReturn; formerPaths?: readonly BytePath[] } = {},
 	): Promise<Restored> {
+		const signal = until?.signal;
 		let performed: Awaited<ReturnType<Worktree["perform"]>>;
 		let before: Captured;
 		let steps: Plan;
 		try {
 			await refuseDuringOperation();
 			const modesOf = plan.steps.map(({ path }) => path);
-			before = await store.capture({ owner, modesOf });
+			before = await store.capture({ owner, modesOf, ...(signal && { signal }) });
 			const moved = await store.changes(asked, before.snapshot);
 			const changed = new Set(moved.map(({ path }) => path));
 			if (asShown) refuseChanged(plan, changed);
 			steps = withoutPaths(plan, changed);
+			throwIfAborted(signal);
+			until?.onReached();
 			performed = await worktree.perform(stage, steps.steps, {
 				sessionId: owner.sessionId,
 				target: target.id,
@@ -215,8 +232,8 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 		};
 	}
 
-	async function prepare(shown: Preview): Promise<Prepared> {
-		const stage = await worktree.stage(shown.plan.steps, store.readBlobs);
+	async function prepare(shown: Preview, signal?: AbortSignal): Promise<Prepared> {
+		const stage = await worktree.stage(shown.plan.steps, store.readBlobs, signal);
 		return { preview: shown, stage };
 	}
 
@@ -225,7 +242,7 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 		capture: store.capture,
 		preview,
 		prepare,
-		perform: (prepared, owner) => perform(prepared, owner),
+		perform: (prepared, owner, until) => perform(prepared, owner, until && { until }),
 		discard: ({ stage }) => stage.discard(),
 		changedBetween: store.changes,
 		interrupted: worktree.interrupted,
@@ -250,7 +267,9 @@ export function createRewind(store: SnapshotStore, worktree: Worktree, now: () =
 					? { contents: journal.contents }
 					: {}),
 			});
-			const restored = await perform(await prepare(shown), owner, journal.paths);
+			const restored = await perform(await prepare(shown), owner, {
+				formerPaths: journal.paths,
+			});
 			// What it was before is recorded by whoever ends it, and was kept for whoever began it.
 			if (typeof (await store.resolve(journal.undo)) !== "string")
 				await store.keeping.claim([journal.undo], owner);

@@ -19,12 +19,12 @@ import {
 	type Question,
 	treeQuestion,
 } from "../core/choices.ts";
-import { describeError, RewindError } from "../core/errors.ts";
+import { describeError, isRewindError, RewindError } from "../core/errors.ts";
 import type { SnapshotId } from "../core/ids.ts";
 import { type Chain, resolveUndo } from "../core/lineage.ts";
 import type { Restored as RestoredNote } from "../core/records.ts";
 import type { Settings } from "../core/settings.ts";
-import type { Rewind } from "../engine/rewind.ts";
+import type { PointOfNoReturn, Rewind } from "../engine/rewind.ts";
 import { afterRedraw, type NoticeType, type Notify } from "./notices.ts";
 import { type Decision, type Deed, type Departure, isAt, landingOf, undoOf } from "./moves.ts";
 import { type Offers, offersAt, offersWhileRunning } from "./offers.ts";
@@ -67,8 +67,12 @@ export interface Navigation {
 	 * Whoever decided throws away what was prepared when the move does not come.
 	 */
 	expect(targetId: string, decided: Deed): () => void;
-	/** Does it where the conversation stands, and says so; gives back what was said. */
-	doHere(decided: Deed & { kind: "restore" }, ctx: ExtensionContext): Promise<string>;
+	/** Does it where the conversation stands, and says so; gives back what was said. Throws only `aborted`. */
+	doHere(
+		decided: Deed & { kind: "restore" },
+		ctx: ExtensionContext,
+		until?: PointOfNoReturn,
+	): Promise<string>;
 	/** Throws away what was prepared for a move that did not come. */
 	forget(): Promise<void>;
 }
@@ -115,9 +119,10 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		engine: Rewind,
 		bindings: (id: SnapshotId) => OpDraft["bindings"],
 		record: (draft: OpDraft) => void,
+		until?: PointOfNoReturn,
 	): Promise<{ draft: OpDraft; note: RestoredNote }> {
 		const restored = await recorder.restoringFiles(() =>
-			engine.perform(decided.prepared, session.owner),
+			engine.perform(decided.prepared, session.owner, until),
 		);
 		const { counts, skips, undo, undoAfter, current } = restored;
 		const note: RestoredNote = {
@@ -214,6 +219,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 		decided: Deed & { kind: "restore" },
 		engine: Rewind,
 		ctx: ExtensionContext,
+		until?: PointOfNoReturn,
 	): Promise<string> {
 		function say(message: string, type: NoticeType): string {
 			deps.notify(ctx, message, type);
@@ -226,9 +232,16 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 			return say(message, "warning");
 		}
 		try {
-			const { note, draft } = await restore(decided, engine, () => undefined, session.appendOp);
+			const { note, draft } = await restore(
+				decided,
+				engine,
+				() => undefined,
+				session.appendOp,
+				until,
+			);
 			return say(describeOutcome(note, draft.undoAfter !== undefined), "info");
 		} catch (error) {
+			if (isRewindError(error) && error.code === "aborted") throw error;
 			// What is true of the files stands in the error itself.
 			return say(describeError(error), "error");
 		}
@@ -251,7 +264,7 @@ export function createNavigation(deps: NavigationDeps): Navigation {
 				if (expected === mine) expected = undefined;
 			};
 		},
-		doHere: async (decided, ctx) => doHere(decided, await engineOrThrow(), ctx),
+		doHere: async (decided, ctx, until) => doHere(decided, await engineOrThrow(), ctx, until),
 		beforeTree: (targetId, signal, ctx) =>
 			orCancel(ctx, signal, async () => {
 				const target = session.entry(targetId);

@@ -41,7 +41,7 @@ import { cancelled, withProgress } from "../screens/screen.ts";
 import type { Asking } from "./asking.ts";
 import type { NoticeType } from "./notices.ts";
 import { printText } from "./print.ts";
-import { isBusyNow, type RewindDeps, stage, working } from "./rewind.ts";
+import { restoreFiles, type RewindDeps, stage } from "./rewind.ts";
 import { promptsOf } from "./timeline.ts";
 
 /** What stands on the screen: the files that differ since one prompt. */
@@ -237,7 +237,7 @@ async function revert(
 	visit: Visit,
 ): Promise<boolean> {
 	const { deps, ctx, asking, tell } = visit;
-	const { session, navigation } = deps;
+	const { session } = deps;
 	const { offer, preview } = await weighRevert(review, rows, engine, session.owner, contents);
 	if (offer.kind === "unavailable") tell(`Not reverted: ${offer.reason}`, "warning");
 	if (offer.kind === "unavailable" || preview === undefined) return false;
@@ -252,9 +252,14 @@ async function revert(
 		const entry = session.entry(prompt.id);
 		const label = entry === undefined ? "that point" : describeEntry(entry);
 		const decided = await stage(ctx, engine, preview, "restore", label);
-		if (decided?.kind !== "restore" || (await isBusyNow(deps, ctx, decided))) return false;
-		const act = (): Promise<string> => navigation.doHere(decided, ctx);
-		visit.remember(await working(ctx, `reverting ${words}…`, act));
+		if (decided?.kind !== "restore") return false;
+		const here = {
+			...deps,
+			notify: (_: unknown, message: string, type: NoticeType) => tell(message, type),
+		};
+		const said = await restoreFiles(here, ctx, decided, `Reverting ${words}…`);
+		if (said === undefined) return false;
+		visit.remember(said);
 	} catch (error) {
 		tell(describeError(error), "error");
 	}

@@ -219,27 +219,41 @@ export async function stage(
 	label: string,
 ): Promise<Deed | undefined> {
 	if (preview.plan.steps.length === 0) return { kind: "keep" };
-	const prepared = await withProgress(ctx, "Preparing the files…", async (signal) => {
-		const ready = await engine.prepare(preview);
-		if (!signal.aborted) return ready;
-		await engine.discard(ready);
-		throw signal.reason;
-	});
+	const prepared = await withProgress(ctx, "Preparing the files…", (signal) =>
+		engine.prepare(preview, signal),
+	);
 	return prepared === cancelled ? undefined : { kind: "restore", what, prepared, label };
 }
 
-/** Restores where the conversation stands, and says so. */
+/**
+ * Restores where the conversation stands, and says so; gives back what was said. It can be cancelled until the first
+ * write; absent then, and when something else is under way.
+ */
 export async function restoreFiles(
 	deps: RewindDeps,
 	ctx: ExtensionCommandContext,
 	decided: Deed & { kind: "restore" },
-): Promise<void> {
-	if (await isBusyNow(deps, ctx, decided)) return;
-	await working(ctx, "restoring files…", () => deps.navigation.doHere(decided, ctx));
+	words = "Restoring files…",
+): Promise<string | undefined> {
+	if (await isBusyNow(deps, ctx, decided)) return undefined;
+	const said = await withProgress(ctx, words, (signal, onReached) =>
+		working(ctx, (say) =>
+			deps.navigation.doHere(decided, ctx, {
+				signal,
+				onReached() {
+					onReached();
+					say(words);
+				},
+			}),
+		),
+	);
+	if (said !== cancelled) return said;
+	deps.notify(ctx, "Cancelled: no files were changed", "info");
+	return undefined;
 }
 
 /** What came while somebody was asked: an agent's run, a compaction. It is said, and what was prepared goes. */
-export async function isBusyNow(
+async function isBusyNow(
 	{ whyBusy, engine, notify }: RewindDeps,
 	ctx: ExtensionCommandContext,
 	decided: Deed,
@@ -287,11 +301,10 @@ export async function moveConversation(
 }
 
 async function move(ctx: ExtensionCommandContext, entryId: string): Promise<boolean> {
-	return await working(
-		ctx,
-		"going back…",
-		async () => !(await ctx.navigateTree(entryId, {})).cancelled,
-	);
+	return await working(ctx, async (say) => {
+		say("Going back…");
+		return !(await ctx.navigateTree(entryId, {})).cancelled;
+	});
 }
 
 /** A model writes the summary: that takes a while, and can be cancelled where Pi can. */
@@ -306,15 +319,13 @@ async function moveWithSummary(ctx: ExtensionCommandContext, entryId: string): P
 
 const workingKey = "rewind-working";
 
-/** Says in the footer what is under way. Nothing to cancel: files are being written. */
-export async function working<T>(
+/** Lets `act` say in the footer what is under way when there is nothing to cancel: files are being written. */
+async function working<T>(
 	ctx: ExtensionCommandContext,
-	words: string,
-	act: () => Promise<T>,
+	act: (say: (words: string) => void) => Promise<T>,
 ): Promise<T> {
-	ctx.ui.setStatus(workingKey, `◆ ${words}`);
 	try {
-		return await act();
+		return await act((words) => ctx.ui.setStatus(workingKey, `◆ ${words}`));
 	} finally {
 		ctx.ui.setStatus(workingKey, undefined);
 	}

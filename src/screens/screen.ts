@@ -36,22 +36,27 @@ export const cancelled = Symbol("cancelled");
 
 /**
  * Does something that can take long: says what, and lets the person cancel it, once it has taken a moment. Without a
- * terminal it is just done. Throws what `act` throws, unless it was cancelled.
+ * terminal it is just done. Throws what `act` throws, unless it was cancelled. `act` calls `onReached` when it cannot be
+ * cancelled any more: then nothing offers that.
  */
 export async function withProgress<T>(
 	ctx: ExtensionContext,
 	message: string,
-	act: (signal: AbortSignal) => Promise<T>,
+	act: (signal: AbortSignal, onReached: () => void) => Promise<T>,
 ): Promise<T | typeof cancelled> {
 	// First of all: of a session that was replaced it throws, and then nothing has begun.
 	const isTerminal = ctx.mode === "tui";
 	const abort = new AbortController();
-	const work = act(abort.signal);
+	const reached = Promise.withResolvers<boolean>();
+	const work = act(abort.signal, () => reached.resolve(true));
 	if (!isTerminal) return await work;
-	const settled = work.then(
-		() => true,
-		() => true,
-	);
+	const settled = Promise.race([
+		reached.promise,
+		work.then(
+			() => true,
+			() => true,
+		),
+	]);
 	const timer = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), patienceMs));
 	if (!(await Promise.race([settled, timer])))
 		await ctx.ui.custom<void>((tui, theme, _keybindings, done) => {

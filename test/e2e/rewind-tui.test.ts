@@ -119,22 +119,25 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.stop();
 	});
 
-	test("what takes long says so, and can be cancelled", async () => {
+	test("what takes long says so, and can be cancelled until the first write", async () => {
 		await using world = createWorld();
-		// A git that takes its time while `slow` is there.
+		// A git that takes its time to look at the files while `slow` is there.
 		const slow = join(world.at, "slow");
 		const bin = join(world.at, "bin");
 		mkdirSync(bin);
 		const real = execFileSync("which", ["git"], { encoding: "utf8" }).trim();
 		writeFileSync(
 			join(bin, "git"),
-			`#!/bin/sh\n[ -e '${slow}' ] && sleep 600\nexec '${real}' "$@"\n`,
+			`#!/bin/sh\n[ -e '${slow}' ] && case "$*" in *status*) sleep 600;; esac\nexec '${real}' "$@"\n`,
 			{ mode: 0o755 },
 		);
 		const env = { ...world.env, PATH: `${bin}:${world.env["PATH"] ?? ""}` };
 		const pi = await world.tui({ version, columns: 80, rows: 24, timeoutMs: 60_000, env });
+		const start = world.files();
 		await pi.prompt("first", step.write("a.txt", "a1\n"), "said one");
 		const before = world.files({ inodes: true, mtimes: true });
+		const isSame = (): void =>
+			expect(difference(before, world.files({ inodes: true, mtimes: true }))).toEqual([]);
 		await pi.slash("/rewind", /Rewind {2}to before which prompt/);
 		await pi.waitFor(/⬥ first/);
 		await pi.calm();
@@ -143,11 +146,40 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.waitFor(/Looking at the files…/);
 		pi.keys("Escape");
 		await pi.waitFor(/Rewind {2}to before which prompt/);
-		pi.keys("Escape");
-		await pi.waitGone(/Rewind {2}to before/);
 		rmSync(slow);
-		expect(difference(before, world.files({ inodes: true, mtimes: true }))).toEqual([]);
+		isSame();
+
+		// All was answered: the files are looked at once more, right before they change.
+		pi.keys("Enter");
+		await pi.waitFor(/→ Conversation only/);
+		await press(pi, ["Down", "Down", "Down"], /Code only/);
+		pi.keys("Enter");
+		await pi.waitFor(/enter go back {2}esc cancel/);
+		await pi.calm();
+		writeFileSync(slow, "");
+		pi.keys("Enter");
+		await pi.waitFor(/Restoring files…/);
+		pi.keys("Escape");
+		await pi.waitFor(/Cancelled: no files were changed/);
+		rmSync(slow);
+		isSame();
 		expect(pi.screen()).toMatch(/said one/);
+
+		await pi.slash("/review", /Changes since “first”/);
+		pi.keys("r");
+		await pi.waitFor(/Revert a\.txt\?/);
+		writeFileSync(slow, "");
+		await pi.select(/ Revert \(\d/);
+		await pi.waitFor(/Reverting a\.txt…/);
+		pi.keys("Escape");
+		await pi.waitFor(/Changes since “first”[^]*Cancelled: no files were changed/);
+		rmSync(slow);
+		isSame();
+		pi.keys("r");
+		await pi.waitFor(/Revert a\.txt\?/);
+		await pi.select(/ Revert \(\d/);
+		await pi.waitFor(/iles restored to/);
+		expect(difference(start, world.files())).toEqual([]);
 		await pi.stop();
 	});
 
