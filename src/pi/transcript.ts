@@ -13,7 +13,8 @@ export function registerTranscript(pi: ExtensionAPI, offersUndo: () => boolean):
 	pi.registerEntryRenderer(customTypes.op, (entry, _options, theme) => {
 		const record = decodeRecord(customTypes.op, entry.data);
 		if (record?.kind !== "op" || record.restored === undefined) return undefined;
-		const hint = record.restored.what === "undo" || !offersUndo() ? "" : " · undo it in /tree";
+		const hint =
+			record.restored.what === "undo" || !offersUndo() ? "" : " · /rewind undo takes it back";
 		return new Text(
 			theme.fg(
 				"dim",

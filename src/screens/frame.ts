@@ -95,10 +95,16 @@ function padded(line: string, width: number): string {
 	return cut + " ".repeat(Math.max(0, width - visibleWidth(cut)));
 }
 
+const unbreakable = "\u00a0";
+/** Stays on one line of a title or a detail, where a line has room for it. */
+export const together = (text: string): string => text.replaceAll(" ", unbreakable);
+
 /** At most so many lines; that there was more is said by the last one's end. */
 function wrapped(theme: Colours, spans: readonly Span[], width: number, rowsMax: number): string[] {
 	if (spans.length === 0) return [];
-	const lines = wrapTextWithAnsi(paintAll(theme, spans), width);
+	const lines = wrapTextWithAnsi(paintAll(theme, spans), width).map((line) =>
+		line.replaceAll(unbreakable, " "),
+	);
 	if (lines.length <= rowsMax) return lines;
 	const last = lines[rowsMax - 1] ?? "";
 	return [...lines.slice(0, rowsMax - 1), `${truncateToWidth(last, width - 1, "")}…`];

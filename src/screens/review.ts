@@ -14,7 +14,7 @@ import {
 } from "../core/review.ts";
 import { type Span, span } from "../core/spans.ts";
 import { createDiff } from "./diff.ts";
-import type { ScreenEnv } from "./frame.ts";
+import { type ScreenEnv, together } from "./frame.ts";
 import { boundKey, type Hint } from "./keys.ts";
 import { createList } from "./list.ts";
 import type { Screen } from "./screen.ts";
@@ -55,7 +55,7 @@ export function createReviewList(env: ScreenEnv, options: ReviewListOptions): Sc
 	return createList(env, {
 		title: () => [
 			span(options.title, "strong"),
-			span(`  ${total}${pickText()}`, "quiet"),
+			span(`  ${together(total)}${pickText()}`, "quiet"),
 			...options.notes,
 		],
 		count: () => rows.length,

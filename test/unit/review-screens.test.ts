@@ -69,6 +69,15 @@ describe.each(sizes)("on $columns columns and $rows rows", (size) => {
 		expect(lines().join("\n")).toMatch(/a\.txt +\+3 +−1/);
 	});
 
+	test("numbers stand together, however narrow", async () => {
+		const counts = { added: 3333, removed: 1000 };
+		const counted = Promise.resolve(new Map([[bytePathFromText("a.txt"), counts]]));
+		const { lines } = openList([modified("a.txt")], size, counted);
+		await counted;
+		await Promise.resolve();
+		expect(lines().join("\n")).toContain("1 file +3333 −1000");
+	});
+
 	test("the hunks show their lines, and a choice is at least one", () => {
 		const patch = "@@ -1,2 +1,2 @@ fn\n-\told\u001b\n+\tnew 漢\n same\n@@ -9 +9 @@\n-x\n+y\n";
 		const hunks = parseHunks(Buffer.from(patch)) ?? [];
