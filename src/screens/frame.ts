@@ -35,6 +35,8 @@ const bodyRowsMin = 3;
 /** Lines of the title and of the detail that a tall screen gives them. */
 const titleRowsMax = 4;
 const detailRowsMax = 3;
+/** Narrower than this, the keys have a second line. */
+const oneLineOfKeysMin = 60;
 /** A rule above and below is worth its rows from here on. */
 const ruledRowsMin = 16;
 
@@ -80,11 +82,11 @@ export function drawFrame({ tui, theme }: ScreenEnv, width: number, parts: Frame
 	const title = wrapped(theme, parts.title, width, tall);
 	const detail = wrapped(theme, parts.detail, width, isRuled ? detailRowsMax : 2);
 	const keys = drawHints(theme, parts.hints, width);
-	const around = rule.length * 3 + title.length + detail.length + 1;
+	const around = rule.length * 3 + title.length + detail.length + keys.length;
 	const height = Math.max(bodyRowsMin, rows - around);
 	const body = parts.body(height).slice(0, height);
 	const filler = Array.from({ length: height - body.length }, () => "");
-	return [...rule, ...title, ...rule, ...body, ...filler, ...detail, keys, ...rule].map((line) =>
+	return [...rule, ...title, ...rule, ...body, ...filler, ...detail, ...keys, ...rule].map((line) =>
 		padded(line, width),
 	);
 }
@@ -110,12 +112,15 @@ function wrapped(theme: Colours, spans: readonly Span[], width: number, rowsMax:
 	return [...lines.slice(0, rowsMax - 1), `${truncateToWidth(last, width - 1, "")}…`];
 }
 
-function drawHints(theme: Colours, hints: readonly Hint[], width: number): string {
-	let line = "";
+function drawHints(theme: Colours, hints: readonly Hint[], width: number): string[] {
+	const lines = [""];
 	for (const { key, does } of hints) {
-		const next = `${line === "" ? "" : "  "}${theme.fg("muted", key)} ${theme.fg("dim", does)}`;
-		if (visibleWidth(line + next) > width) break;
-		line += next;
+		const hint = `${theme.fg("muted", key)} ${theme.fg("dim", does)}`;
+		const last = lines.at(-1) ?? "";
+		const longer = last === "" ? hint : `${last}  ${hint}`;
+		if (visibleWidth(longer) <= width) lines.splice(-1, 1, longer);
+		else if (width < oneLineOfKeysMin && lines.length < 2) lines.push(hint);
+		else break;
 	}
-	return line;
+	return lines;
 }

@@ -162,6 +162,18 @@ describe.each(piVersions)("on Pi %s", (version) => {
 			],
 		});
 		expect([list.code, list.stderr, json.stderr]).toEqual([0, "", ""]);
+		// In json mode stdout is for Pi's records, and what we print goes beside it.
+		for (const [command, said] of [
+			["/review", /^Changes since “tidy up” · 4 files \+3 −4\nD gone\.txt · \+0 −1\n/],
+			["/review --json", /^\{"prompt":.*"text":"tidy up"/],
+		] as const) {
+			const run = await runPi({ ...where, mode: "json", prompt: command, steps: [], args: ["-c"] });
+			expect([run.code, run.stderr]).toEqual([0, expect.stringMatching(said)]);
+			const lines = run.stdout.split("\n").filter(Boolean);
+			expect(lines.map((line) => typeof JSON.parse(line))).toEqual(lines.map(() => "object"));
+			expect(run.stdout).not.toContain('tidy up","point');
+			if (command === "/review --json") expect(JSON.parse(run.stderr)).toEqual(printed);
+		}
 		expect(difference(before, inodes(world))).toEqual([]);
 	});
 

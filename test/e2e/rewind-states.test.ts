@@ -41,6 +41,27 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		expect([pi.dialogs, pi.errors]).toEqual([[], []]);
 	});
 
+	test("an agent that begins while a question stands is not disturbed: nothing moves", async () => {
+		await using world = createWorld();
+		const pi = await world.rpc({ version });
+		await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+		const start = world.files({ inodes: true, mtimes: true });
+		for (const what of [/^Code only/, /^Restore all/]) {
+			const begins = async (): Promise<boolean> => {
+				await pi.promptUntil("second", [step.hang()], "message_start");
+				return true;
+			};
+			const before = pi.notifications.length;
+			await rewind(pi, "", /first/, what, begins);
+			const said = "Nothing was changed: an agent is running: finish or abort it first";
+			expect(pi.notifications.slice(before).map(({ message }) => message)).toEqual([said]);
+			expect(difference(start, world.files({ inodes: true, mtimes: true }))).toEqual([]);
+			expect((await pi.conversation()).join("\n")).toContain("user: second");
+			await pi.abort();
+		}
+		expect(pi.errors).toEqual([]);
+	});
+
 	test("in a merge and with pruned points files are refused with the reason, the conversation moves", async () => {
 		await using world = createWorld();
 		const pi = await world.rpc({ version });

@@ -8,6 +8,7 @@ import { piVersions, step } from "../support/pi.ts";
 import { runPi } from "../support/print.ts";
 import { type DialogAnswer, escape, type RpcPi } from "../support/rpc.ts";
 import { createWorld, difference, type World } from "../support/world.ts";
+import { failingDisk } from "./scenes.ts";
 
 const keep = "Conversation only (keep current files)";
 const both = /^Restore all \(files \+ conversation\) \(/;
@@ -225,6 +226,22 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		const jsonLines = json.stdout.split("\n").filter(Boolean);
 		expect(jsonLines.map((line) => typeof JSON.parse(line))).toEqual(jsonLines.map(() => "object"));
 		expect(json.stdout).not.toContain("⬥");
+		// What failed is told as that, and as nothing else. [R15]
+		const disk = failingDisk(world);
+		disk.fail("once:2");
+		const asItWas = world.files({ inodes: true });
+		const failed = await runPi({
+			...where,
+			env: disk.env,
+			mode: "print",
+			prompt: "/rewind 1 --files --yes",
+			steps: [],
+			args: ["-c"],
+		});
+		disk.mend();
+		expect(failed.stderr).toMatch(/EIO; all files are as they were before/);
+		expect(failed.stdout).not.toMatch(/restored/);
+		expect(difference(asItWas, world.files({ inodes: true }))).toEqual([]);
 		const done = await run("print", "/rewind 1 --files --yes");
 		expect([done.stderr, done.stdout]).toEqual([
 			"",

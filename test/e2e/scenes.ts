@@ -35,7 +35,12 @@ export function failingDisk(world: World): {
 	const trigger = join(world.at, "failing-disk");
 	const preload = fileURLToPath(new URL("../support/failing-disk.ts", import.meta.url));
 	return {
-		env: { ...world.env, NODE_OPTIONS: `--import=${preload}`, REWIND_FAILING_DISK: trigger },
+		env: {
+			...world.env,
+			NODE_OPTIONS: `--import=${preload}`,
+			REWIND_FAILING_DISK: trigger,
+			REWIND_FAILING_BELOW: world.root,
+		},
 		fail: (how) => writeFileSync(trigger, how),
 		mend: () => rmSync(trigger),
 	};

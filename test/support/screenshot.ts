@@ -1,18 +1,30 @@
 /**
  * Draws a screen of tmux: text with escape sequences → HTML → PNG, where there is a Chromium to draw it.
  *
- * Knows colours and weights (SGR); other sequences are dropped.
+ * Knows colours and weights (SGR); other sequences are dropped. What is not ASCII is held to its cells, whichever font has it.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
+import { visibleWidth } from "@earendil-works/pi-tui";
 
 const browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
+/** What the terminal itself draws text and ground in. */
+interface Ground {
+	readonly text: string;
+	readonly ground: string;
+}
+const grounds = {
+	dark: { text: "#d4d7dd", ground: "#16181d" },
+	light: { text: "#24292f", ground: "#ffffff" },
+} as const satisfies Record<string, Ground>;
+export type GroundName = keyof typeof grounds;
+
 /** Writes `<path>.html` and, when possible, `<path>.png`; returns what it wrote. */
-export function drawScreen(ansi: string, path: string): string[] {
+export function drawScreen(ansi: string, path: string, ground: GroundName = "dark"): string[] {
 	const lines = ansi.split("\n");
 	const page = `${path}.html`;
-	writeFileSync(page, htmlOf(ansi));
+	writeFileSync(page, htmlOf(ansi, grounds[ground]));
 	const browser = [process.env["CHROMIUM"] ?? "", ...browsers].find((each) => existsSync(each));
 	if (browser === undefined) return [page];
 	const columns = Math.max(...lines.map((line) => line.replace(sequences, "").length));
@@ -40,25 +52,29 @@ interface Style {
 	inverse?: boolean;
 }
 
-function htmlOf(ansi: string): string {
+function htmlOf(ansi: string, ground: Ground): string {
 	let style: Style = {};
 	let body = "";
 	let end = 0;
 	for (const match of ansi.matchAll(sequences)) {
-		body += span(ansi.slice(end, match.index), style);
+		body += span(ansi.slice(end, match.index), style, ground);
 		end = match.index + match[0].length;
 		const [, parameters] = /^.\[([0-9;:]*)m$/.exec(match[0]) ?? [];
 		if (parameters !== undefined) style = restyled(style, parameters);
 	}
-	body += span(ansi.slice(end), style);
-	return `<!doctype html><meta charset="utf-8"><style>body{margin:16px;background:#16181d;color:#d4d7dd}
-pre{margin:0;font:14px/18px "DejaVu Sans Mono",monospace}</style><pre>${body}</pre>\n`;
+	body += span(ansi.slice(end), style, ground);
+	return `<!doctype html><meta charset="utf-8"><style>body{margin:16px;background:${ground.ground};color:${ground.text}}
+pre{margin:0;font:14px/18px "DejaVu Sans Mono",monospace}
+i{display:inline-block;font-style:inherit;text-align:center;height:18px;vertical-align:top;overflow:hidden}</style><pre>${body}</pre>\n`;
 }
 
-function span(text: string, style: Style): string {
+function span(text: string, style: Style, ground: Ground): string {
 	if (text === "") return "";
-	const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-	const { color = "#d4d7dd", background = "#16181d" } = style;
+	const escaped = text
+		.replaceAll("&", "&amp;")
+		.replaceAll("<", "&lt;")
+		.replace(/[^\p{ASCII}]/gu, (char) => `<i style="width:${visibleWidth(char)}ch">${char}</i>`);
+	const { color = ground.text, background = ground.ground } = style;
 	const [front, back] = style.inverse ? [background, color] : [color, background];
 	const css = [
 		style.color !== undefined || style.inverse ? `color:${front}` : "",

@@ -9,7 +9,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment, LoggedEvent, PiOptions, Step } from "./pi.ts";
 import { prepareLaunch, until } from "./pi.ts";
-import { drawScreen } from "./screenshot.ts";
+import { drawScreen, type GroundName } from "./screenshot.ts";
 
 const timeoutMsDefault = 20_000;
 const terminalMs = 60_000;
@@ -48,7 +48,7 @@ export interface TuiPi extends AsyncDisposable {
 	readonly select: (row: RegExp) => Promise<void>;
 	readonly resize: (columns: number, rows: number) => Promise<void>;
 	/** Draws the screen: always an HTML file, and a PNG beside it where a Chromium is found; says which it made. */
-	readonly picture: (pathWithoutExtension: string) => string[];
+	readonly picture: (pathWithoutExtension: string, ground?: GroundName) => string[];
 	/** With the option `log`. */
 	readonly events: () => LoggedEvent[];
 	readonly alive: () => boolean;
@@ -114,7 +114,7 @@ export async function startTui(options: TuiOptions): Promise<TuiPi> {
 			run("resize-window", "-x", String(columns), "-y", String(rows));
 			await look.calm();
 		},
-		picture: (path) => drawScreen(run("capture-pane", "-p", "-e"), path),
+		picture: (path, ground) => drawScreen(run("capture-pane", "-p", "-e"), path, ground),
 		async stop() {
 			// Ctrl+D leaves only from an empty editor, which the first Ctrl+C makes.
 			press.keys("C-c");
