@@ -2,6 +2,7 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeObjectId, type ObjectId } from "../core/ids.ts";
+import { errorCode } from "../disk/files.ts";
 import type { RunHere } from "./listing.ts";
 import type { Repository } from "./repository.ts";
 import { lineOf } from "./run.ts";
@@ -14,23 +15,59 @@ export interface HeadPosition {
 }
 
 /**
- * A capture must not wait for a process here: HEAD and a loose ref are read as files. What needs more - a packed
- * ref, a reftable - is asked of git.
+ * A capture must not wait for a process here: HEAD and its branch are read as files, loose or packed
+ * (gitrepository-layout, git-pack-refs). What needs more - a branch that names another, a reftable - is asked of git.
  */
 export async function headPosition(repository: Repository, person: RunHere): Promise<HeadPosition> {
-	if (repository.refsAreFiles) {
-		const text = await readFile(join(repository.gitDir, "HEAD"), "utf8").catch(() => "");
-		const detached = decodeObjectId(text.trim(), repository.format);
-		if (detached !== undefined) return { head: detached };
-		const branch = /^ref: (refs\/[^\n]+)\n?$/.exec(text)?.[1];
-		const loose =
-			branch === undefined
-				? ""
-				: await readFile(join(repository.commonDir, branch), "utf8").catch(() => "");
-		const head = decodeObjectId(loose.trim(), repository.format);
-		if (branch !== undefined && head !== undefined) return { head, branch };
+	return (await readFiles(repository)) ?? askGit(repository, person);
+}
+
+/** Names that are plain ASCII, in the very form that git writes; absent for all else. */
+const headForm = /^(?:ref: (refs\/heads\/[!-~]+)|([0-9a-f]+))\n$/;
+
+async function readFiles(repository: Repository): Promise<HeadPosition | undefined> {
+	const { refsAreFiles, gitDir, format } = repository;
+	if (!refsAreFiles) return undefined;
+	const file = join(gitDir, "HEAD");
+	// As a link (core.preferSymlinkRefs) it names a branch, and has the content of that.
+	const isLink = await lstat(file).then(
+		(stats) => stats.isSymbolicLink(),
+		() => true,
+	);
+	const [, branch, id] =
+		(isLink ? undefined : headForm.exec((await readIfThere(file)) ?? "")) ?? [];
+	const detached = id === undefined ? undefined : decodeObjectId(id, format);
+	if (detached !== undefined) return { head: detached };
+	if (branch === undefined) return undefined;
+	const found = await branchHead(repository, branch);
+	if (found === undefined) return undefined;
+	return found === "unborn" ? { branch } : { head: found, branch };
+}
+
+/** A loose ref outranks a packed one. Absent where git has to be asked. */
+async function branchHead(
+	{ commonDir, format }: Repository,
+	branch: string,
+): Promise<ObjectId | "unborn" | undefined> {
+	const loose = await readIfThere(join(commonDir, branch));
+	if (loose !== undefined) return decodeObjectId(loose.trim(), format);
+	const packed = await readIfThere(join(commonDir, "packed-refs"));
+	// Nothing to read is not the same as no file.
+	if (packed === "") return undefined;
+	const end = packed?.indexOf(` ${branch}\n`) ?? -1;
+	if (packed === undefined || end < 0) return "unborn";
+	return decodeObjectId(packed.slice(packed.lastIndexOf("\n", end) + 1, end), format);
+}
+
+/** Bytes (latin1). Absent when there is no such file; empty when it cannot be read. */
+async function readIfThere(file: string): Promise<string | undefined> {
+	try {
+		return await readFile(file, "latin1");
+	} catch (error) {
+		const code = errorCode(error);
+		// A folder: branches below that name, or what was left of them.
+		return code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR" ? undefined : "";
 	}
-	return askGit(repository, person);
 }
 
 async function askGit(repository: Repository, person: RunHere): Promise<HeadPosition> {
