@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-	.filter((name) => name.endsWith(".ts"))
+	.filter((name) => /\.[jt]s$/.test(name))
 	.map((name) => ({ name, text: readFileSync(join(root, "src", name), "utf8") }));
 const tests = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" }).filter(
 	(name) => name.endsWith(".ts"),
@@ -23,7 +23,7 @@ const arrows: Record<string, { folders: string[]; packages: RegExp }> = {
 	},
 	git: {
 		folders: ["core", "engine", "disk", "git"],
-		packages: /^node:(fs|fs\/promises|path|os|crypto|child_process)$/,
+		packages: /^node:(fs|fs\/promises|path|os|crypto|child_process|worker_threads)$/,
 	},
 	sessions: {
 		folders: ["core", "sessions"],
@@ -60,6 +60,16 @@ describe("the sources", () => {
 		expect([...folders].toSorted()).toEqual(Object.keys(arrows).toSorted());
 	});
 
+	test("JavaScript is only what runs in a thread, where nothing translates TypeScript", () => {
+		const plain = sources.map(({ name }) => name).filter((name) => name.endsWith(".js"));
+		expect(plain.toSorted()).toEqual(["git/index-file.js", "git/look-worker.js"]);
+		for (const { name, text } of sources.filter((each) => each.name.endsWith(".js")))
+			expect(
+				importsOf(text).filter((from) => from.endsWith(".ts")),
+				name,
+			).toEqual([]);
+	});
+
 	test.each(sources)("$name imports only what its folder may", ({ name, text }) => {
 		const folder = dirname(name);
 		const allowed = arrows[folder];
@@ -70,7 +80,7 @@ describe("the sources", () => {
 				);
 				continue;
 			}
-			expect(from, "imports name the file").toMatch(/\.ts$/);
+			expect(from, "imports name the file").toMatch(/\.[jt]s$/);
 			const target = dirname(relative(join(root, "src"), resolve(root, "src", folder, from)));
 			expect(allowed?.folders, `${name} imports ${from}`).toContain(target);
 		}

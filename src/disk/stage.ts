@@ -27,7 +27,7 @@ export interface DiskStage extends Stage {
 	readonly folders: readonly string[];
 }
 
-/** Puts the content of every write on the disk. On failure, or when it is aborted, nothing is left and nothing was changed. */
+/** Puts the content of every write on the disk. When it fails or is aborted, nothing is left and nothing was changed. */
 export async function makeStage(
 	root: string,
 	privateDir: string,

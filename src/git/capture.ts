@@ -9,7 +9,7 @@
  *
  * Limit: a file is captured in some state that it had during the capture; two files may be of different moments.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, rmSync } from "node:fs";
 import { rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
@@ -24,7 +24,8 @@ import { bitsNow, readBits } from "./bits.ts";
 import { headPosition } from "./head.ts";
 import { keepIdentity, placeOf } from "./identity.ts";
 import type { Keepalive } from "./keepalive.ts";
-import { listChanges, listFolders, listIndex, type RunHere, runIn } from "./listing.ts";
+import type { Finder } from "./finder.ts";
+import { listFolders, listIndex, type RunHere, runIn } from "./listing.ts";
 import { emptyTree } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { PersonIndex } from "./person-index.ts";
@@ -47,6 +48,7 @@ export interface CaptureDeps {
 	readonly writer: ObjectWriter;
 	readonly snapshotWriter: SnapshotWriter;
 	readonly keepalive: Keepalive;
+	readonly finder: Finder;
 	readonly readSnapshot: (id: ObjectId) => Promise<Snapshot | undefined>;
 	readonly scope: Scope;
 	readonly own: OwnPaths;
@@ -64,7 +66,7 @@ const rebuildCandidatesMax = 50;
 
 /** Gives the function that captures once; callers see to it that captures do not overlap within this process. */
 export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => Promise<Captured> {
-	const { repository, dir, env, writer, keepalive, personIndex } = deps;
+	const { repository, dir, env, writer, keepalive, personIndex, finder } = deps;
 	const { root, format } = repository;
 	/** The snapshot that the private HEAD names, as last read. */
 	let last: Snapshot | undefined;
@@ -75,8 +77,11 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		// First of all: a git dir that was moved away must not be made again by us.
 		await assertRootIsThere(undefined);
 		mkdirSync(repository.privateDir, { recursive: true });
-		const startedAt = deps.now();
-		const release = await acquireLock(join(repository.privateDir, "capture.lock"), lockWaitMs);
+		const lock = join(repository.privateDir, "capture.lock");
+		const askedAt = deps.now();
+		const release = await acquireLock(lock, lockWaitMs);
+		// By the clock that stamps the files, where it is behind ours: a server's, say.
+		const startedAt = Math.min(askedAt, lstatSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0);
 		const copy = release === undefined ? await copyIndex(dir.gitDir) : undefined;
 		let isLooked = false;
 		try {
@@ -89,9 +94,12 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			isLooked = true;
 			return captured;
 		} finally {
-			if (copy !== undefined) await rm(copy, { force: true });
-			else ageIndex(dir.gitDir, startedAt, isLooked);
-			await release?.();
+			try {
+				if (copy !== undefined) await rm(copy, { force: true });
+				else finder.settle(startedAt, isLooked, () => ageIndex(dir.gitDir, startedAt, isLooked));
+			} finally {
+				await release?.();
+			}
 		}
 	}
 
@@ -171,7 +179,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const rules = await readRuleFiles(repository, dir.gitDir);
 		const young = loadYoung(dir.gitDir);
 		const [listing, news, position] = await Promise.all([
-			listChanges(git, deps.scope === "all", signal),
+			finder.changes({ git, rules, ownsIndex: copy === undefined, signal }),
 			personIndex.news(git),
 			headPosition(repository, deps.person),
 		]);
@@ -181,11 +189,15 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		const folders = [...listing.folders, ...swapped];
 		const nested = folders.filter((folder) => holdsRepository(root, folder));
 		const plainFolders = folders.filter((folder) => !holdsRepository(root, folder));
+		// Not in the index: to take them off it would cost a process, and git's memory of their folders.
+		const outside = new Set([
+			...listing.untracked,
+			...(await listFolders(git, plainFolders, signal)),
+		]);
 		const candidates = new Set([
 			...listing.changed,
-			...listing.untracked,
+			...outside,
 			...nested,
-			...(await listFolders(git, plainFolders, signal)),
 			...touched,
 			...news.add,
 			...(request.also ?? []),
@@ -197,7 +209,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		// Taken off first, a path is hashed again whatever its times say.
 		const again = [...touched].filter((path) => found.signatures.has(path));
 		const drop = [
-			...found.drop,
+			...found.drop.filter((path) => !outside.has(path)),
 			...again,
 			...news.remove,
 			...(await insideNewRepositories(git, found)),

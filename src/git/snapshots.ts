@@ -13,6 +13,7 @@ import { createCapture } from "./capture.ts";
 import { isOwn, type OwnPaths } from "./classify.ts";
 import { compareTrees, countLines, readPatch } from "./compare.ts";
 import { readDiff } from "./diff.ts";
+import { createFinder } from "./finder.ts";
 import { headPosition, operationInProgress } from "./head.ts";
 import { readHeld } from "./held.ts";
 import { ignoredByRules } from "./ignore-rules.ts";
@@ -56,6 +57,7 @@ export async function openSnapshotStore(
 	const personIndex = createPersonIndex(repository, person, scope);
 	const read = (id: ObjectId): Promise<Snapshot | undefined> => readSnapshot(objects, format, id);
 	const worktreeId = await worktreeIdentity(repository, keepalive, read);
+	const finder = createFinder({ root, format, gitDir: dir.gitDir, scope });
 	const captureOnce = createCapture({
 		...options,
 		repository,
@@ -67,6 +69,7 @@ export async function openSnapshotStore(
 		writer,
 		snapshotWriter: createSnapshotWriter(repository, git, writer, keepalive),
 		keepalive,
+		finder,
 		readSnapshot: read,
 	});
 	let queue: Promise<unknown> = Promise.resolve();
@@ -167,6 +170,7 @@ export async function openSnapshotStore(
 		async close() {
 			await queue;
 			objects.close();
+			finder.close();
 		},
 	};
 }

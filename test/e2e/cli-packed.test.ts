@@ -1,6 +1,6 @@
 /** The package as npm packs it: `pi-rewind` runs as JavaScript below node_modules, without Pi and without our sources. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -31,6 +31,10 @@ test("works where it is installed alone", async () => {
 	);
 	const command = join(installed, about.bin["pi-rewind"] ?? "");
 	expect(readFileSync(command, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+	// Nothing imports it: a thread is started from it.
+	const thread = "git/look-worker.js";
+	expect(existsSync(join(installed, "dist", thread))).toBe(true);
+	expect(existsSync(join(installed, "src", thread))).toBe(true);
 	rmSync(join(installed, "src"), { recursive: true });
 	const run = (...args: string[]) =>
 		spawnSync(node, [command, ...args], { cwd: world.root, env: world.env, encoding: "utf8" });

@@ -4,9 +4,11 @@
  *   user message ▸ as they were before its run     answer ▸ as they were after its tools
  */
 import { writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { piVersions, step } from "../support/pi.ts";
+import { watchGit } from "../support/git-wrapper.ts";
 import type { RpcPi } from "../support/rpc.ts";
 import { createWorld, difference } from "../support/world.ts";
 import { bindingsOf, bound, dialogAt, restoredAt, restoreTo, words } from "./scenes.ts";
@@ -25,6 +27,26 @@ async function newest(pi: RpcPi, type: string): Promise<string> {
 }
 
 describe.each(piVersions)("on Pi %s", (version) => {
+	test("a prompt that changes nothing has its points, and asks git nothing", async () => {
+		await using world = createWorld();
+		const git = watchGit(world.at);
+		const pi = await world.rpc({ version, env: { ...world.env, PATH: git.path } });
+		await pi.prompt("first", step.write("a.txt", "a1\n"), "one");
+		const changes = world.files();
+		// So long after a change its time tells one from the next.
+		for (const text of ["second", "third"]) {
+			await sleep(300);
+			await pi.prompt(text, "only talk");
+		}
+		await sleep(300);
+		git.calls();
+		await pi.prompt("fourth", "only talk");
+		expect(git.calls()).toEqual([]);
+		world.write("a.txt", "by hand\n");
+		await pi.prompt("fifth", "only talk");
+		expect(await restoredAt(world, pi, await pi.user(3), changes)).toEqual([]);
+	});
+
 	test("every message and every answer has its files; hand edits belong to the next message [R5] [R6]", async () => {
 		await using world = createWorld();
 		const git = world.gitState();

@@ -1,9 +1,9 @@
 /** `/rewind` as a person sees it: the timeline, the question, the checklist, the diff, in three sizes, key by key. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { piVersions, step } from "../support/pi.ts";
+import { wrapGit } from "../support/git-wrapper.ts";
 import type { TuiPi } from "../support/tui.ts";
 import { createWorld, difference } from "../support/world.ts";
 
@@ -123,16 +123,14 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await using world = createWorld();
 		// A git that takes its time to look at the files while `slow` is there.
 		const slow = join(world.at, "slow");
-		const bin = join(world.at, "bin");
-		mkdirSync(bin);
-		const real = execFileSync("which", ["git"], { encoding: "utf8" }).trim();
-		writeFileSync(
-			join(bin, "git"),
-			`#!/bin/sh\n[ -e '${slow}' ] && case "$*" in *status*) sleep 600;; esac\nexec '${real}' "$@"\n`,
-			{ mode: 0o755 },
-		);
-		const env = { ...world.env, PATH: `${bin}:${world.env["PATH"] ?? ""}` };
+		const PATH = wrapGit(world.at, `[ -e '${slow}' ] && case "$*" in *status*) sleep 600;; esac`);
+		const env = { ...world.env, PATH };
 		const pi = await world.tui({ version, columns: 80, rows: 24, timeoutMs: 60_000, env });
+		const takeTime = (): void => {
+			writeFileSync(slow, "");
+			// A folder that looks changed is for git to look into.
+			world.shell("touch .");
+		};
 		const start = world.files();
 		await pi.prompt("first", step.write("a.txt", "a1\n"), "said one");
 		const before = world.files({ inodes: true, mtimes: true });
@@ -141,7 +139,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.slash("/rewind", /Rewind {2}to before which prompt/);
 		await pi.waitFor(/⬥ first/);
 		await pi.calm();
-		writeFileSync(slow, "");
+		takeTime();
 		pi.keys("Enter");
 		await pi.waitFor(/Looking at the files…/);
 		pi.keys("Escape");
@@ -156,7 +154,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		pi.keys("Enter");
 		await pi.waitFor(/enter go back {2}esc cancel/);
 		await pi.calm();
-		writeFileSync(slow, "");
+		takeTime();
 		pi.keys("Enter");
 		await pi.waitFor(/Restoring files…/);
 		pi.keys("Escape");
@@ -168,7 +166,7 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.slash("/review", /Changes since “first”/);
 		pi.keys("r");
 		await pi.waitFor(/Revert a\.txt\?/);
-		writeFileSync(slow, "");
+		takeTime();
 		await pi.select(/ Revert \(\d/);
 		await pi.waitFor(/Reverting a\.txt…/);
 		pi.keys("Escape");
