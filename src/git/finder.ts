@@ -57,39 +57,55 @@ const changedBytesMax = 64 << 20;
 /** A .gitignore that is larger is for git to read. */
 const ignoreFileBytesMax = 1 << 20;
 
+/** An index of more bytes (some 20,000 files) is read when it has been quiet for so long: that takes processor time. */
+const largeIndexBytes = 2 << 20;
+const quietMs = 1_000;
+
 /** The state of an index at the end of a capture of this process. */
 interface Known {
 	stamp: string;
 	/** When the look at the files began that found it true of them; ms. */
 	lookedAt: number;
-	learned: Promise<Learned | undefined>;
+	readonly bytes: number;
+	/** Absent until it is read. */
+	learned?: Promise<Learned | undefined>;
 }
 
 export function createFinder({ root, format, gitDir, scope }: FinderOptions): Finder {
 	const indexFile = join(gitDir, "index");
 	const threads = createLookThreads(root, format);
 	let known: Known | undefined;
+	let timer: NodeJS.Timeout | undefined;
 	/** Something could not be looked at when git last listed: only git says so. */
 	let isReadable = true;
 
-	/** Of the index, and of which snapshot it stands for; absent when that cannot be looked at. */
-	function stampNow(): string | undefined {
+	/** Which index it is, and which snapshot it stands for; absent when that cannot be looked at. */
+	function indexNow(): { readonly stamp: string; readonly bytes: number } | undefined {
 		try {
 			const { ino, size, mtimeNs, ctimeNs } = statSync(indexFile, { bigint: true });
 			const head = readFileSync(join(gitDir, "HEAD"), "utf8").trim();
-			return `${head}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
+			return { stamp: `${head}:${ino}:${size}:${mtimeNs}:${ctimeNs}`, bytes: Number(size) };
 		} catch {
 			// Nothing to go by: git is asked, and says what is wrong.
 			return undefined;
 		}
 	}
 
-	/** Reads the index while nothing waits for it. */
+	/** Has the index read while nothing waits for it. */
+	function learnSoon(mine: Known): void {
+		clearTimeout(timer);
+		if (mine.learned !== undefined) return;
+		if (mine.bytes <= largeIndexBytes) mine.learned = learn(mine);
+		else
+			timer = setTimeout(() => {
+				mine.learned = learn(mine);
+			}, quietMs).unref();
+	}
+
 	async function learn(mine: Known): Promise<Learned | undefined> {
 		try {
-			const bytes = statSync(indexFile).size;
-			const learned = known === mine ? await threads.learn(indexFile, bytes) : undefined;
-			return stampNow() === mine.stamp ? learned : undefined;
+			const learned = await threads.learn(indexFile, mine.bytes);
+			return indexNow()?.stamp === mine.stamp ? learned : undefined;
 		} catch {
 			// It is a shortcut: git reads the index, and says what is wrong with it.
 			return undefined;
@@ -98,7 +114,8 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 
 	/** What git would list; absent when it has to be asked. */
 	async function fromMemory(rules: RuleFiles): Promise<Listing | undefined> {
-		if (known === undefined || known.stamp !== stampNow()) return undefined;
+		clearTimeout(timer);
+		if (known?.learned === undefined || known.stamp !== indexNow()?.stamp) return undefined;
 		const learned = await known.learned;
 		if (learned === undefined) return undefined;
 		const changed = await threads.look(known.lookedAt - youngMs, changedMax);
@@ -157,23 +174,20 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 			return listing;
 		},
 		settle(startedAt, isWhole, finish) {
-			const isSame = known !== undefined && known.stamp === stampNow();
+			const isSame = known !== undefined && known.stamp === indexNow()?.stamp;
 			finish();
-			const stamp = stampNow();
-			if (!isWhole || !isReadable || scope !== "all" || stamp === undefined) {
+			const index = indexNow();
+			if (!isWhole || !isReadable || scope !== "all" || index === undefined) {
 				known = undefined;
-			} else if (known !== undefined && isSame) {
-				known.stamp = stamp;
-				known.lookedAt = startedAt;
-			} else {
-				const before = known?.learned ?? Promise.resolve(undefined);
-				const mine: Known = { stamp, lookedAt: startedAt, learned: before };
-				known = mine;
-				// One after the other: the threads know what was read last.
-				mine.learned = before.then(() => learn(mine));
+				return;
 			}
+			known = { ...(isSame ? known : undefined), ...index, lookedAt: startedAt };
+			learnSoon(known);
 		},
-		close: threads.close,
+		close() {
+			clearTimeout(timer);
+			threads.close();
+		},
 	};
 }
 

@@ -1,4 +1,5 @@
 /** How long a capture takes when nothing, one file, a hundred files changed, beside its rivals. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { createCollector, inRounds, measure, type Measured, type Rounds } from "./measure.ts";
 import type { BenchRepository } from "./repository.ts";
 import { createFreshIndexCapture, gitStatus } from "./rivals.ts";
@@ -12,6 +13,8 @@ export interface CaptureResult {
 }
 
 const cases = [0, 1, 100];
+/** Nothing changed since a while: what the next prompt finds. */
+const quietMs = 1_500;
 
 export async function benchCaptures(
 	repository: BenchRepository,
@@ -27,6 +30,7 @@ export async function benchCaptures(
 			// Both start from the files as they are; then each gets a change of its own to find.
 			fresh.startFrom((await capture()).snapshot.tree);
 			if (changed > 0) edit(changed);
+			else await sleep(quietMs);
 			collected.add(`status ${changed}`, await measure(() => gitStatus(repository.root)));
 			if (changed > 0) edit(changed);
 			let tree = "";
