@@ -211,6 +211,9 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		await pi.abort();
 		await pi.prompt("/plan");
 		await refused(/^\/review: plan mode is on and files are only read/);
+		// To go back is the person's own doing, and not the agent's.
+		await pi.prompt("/rewind 2 --files --dry-run");
+		expect(said(pi)).toMatch(/before your message “tidy up”[^]*\nNothing was changed\.$/);
 		await pi.prompt("/plan");
 		world.shell("git rev-parse HEAD > .git/MERGE_HEAD");
 		await refused(/^\/review: A merge is in progress · Finish or abort the merge first/);
