@@ -41,12 +41,16 @@ import { parseIndex, statFields } from "./index-file.js";
  * @typedef {{ names: string[], bytes: number }} Different
  */
 
-/** @typedef {{ path: Buffer, name: string, stats: Float64Array }} Known */
+/**
+ * Names, and `statFields` numbers for each: no object for each path, which would take many times the memory.
+ * @typedef {{ names: string[], stats: Float64Array }} Known
+ */
 
-/** @type {Known[]} */
-let folders = [];
-/** @type {Known[]} */
-let files = [];
+/** @type {Known} */
+const nothing = { names: [], stats: new Float64Array() };
+let root = "";
+let folders = nothing;
+let files = nothing;
 
 const ignoreFile = ".gitignore";
 
@@ -54,8 +58,9 @@ const ignoreFile = ".gitignore";
  * @param {Learn} what
  * @returns {Learned | undefined}
  */
-function learn({ indexFile, format, root, share, shares }) {
-	folders = files = [];
+function learn({ indexFile, format, root: top, share, shares }) {
+	root = top;
+	folders = files = nothing;
 	const index = parseIndex(readFileSync(indexFile), format);
 	// It has to be of this very place: elsewhere git does not keep what it knows of folders up to date.
 	if (index === undefined || !index.looked.ident.startsWith(`Location ${root}, `)) return undefined;
@@ -63,7 +68,6 @@ function learn({ indexFile, format, root, share, shares }) {
 	// Git has to have looked into every folder that has a covered file.
 	const lookedInto = new Set(looked.folders);
 	if (!index.files.every((name) => lookedInto.has(parentOf(name)))) return undefined;
-	const top = Buffer.from(`${root}/`);
 	/**
 	 * @param {string[]} names
 	 * @param {Float64Array} stats
@@ -71,11 +75,11 @@ function learn({ indexFile, format, root, share, shares }) {
 	const mine = (names, stats) => {
 		const from = Math.floor((names.length * share) / shares);
 		const to = Math.floor((names.length * (share + 1)) / shares);
-		return names.slice(from, to).map((name, i) => ({
-			path: Buffer.concat([top, Buffer.from(name, "latin1")]),
-			name,
-			stats: stats.subarray((from + i) * statFields, (from + i + 1) * statFields),
-		}));
+		// Copies: the rest can go.
+		return {
+			names: names.slice(from, to),
+			stats: stats.slice(from * statFields, to * statFields),
+		};
 	};
 	folders = mine(looked.folders, looked.stats);
 	files = mine(index.files, index.stats);
@@ -99,12 +103,21 @@ const isIgnoreFile = (name) => name === ignoreFile || name.endsWith(`/${ignoreFi
 const word = 2 ** 32;
 
 /**
- * What is there now, as numbers in the order of `statFields`; git keeps 32 bits of each.
- * @param {Known} known
+ * A name is bytes; only where all of them are ASCII is it the same as text.
+ * @param {string} name
  */
-function statsNow({ path }) {
+const pathOf = (name) =>
+	/^[\0-\x7f]*$/.test(name)
+		? `${root}/${name}`
+		: Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
+
+/**
+ * What is there now, as numbers in the order of `statFields`; git keeps 32 bits of each.
+ * @param {string} name
+ */
+function statsNow(name) {
 	try {
-		const now = lstatSync(path, { throwIfNoEntry: false });
+		const now = lstatSync(pathOf(name), { throwIfNoEntry: false });
 		if (now === undefined) return undefined;
 		return [now.ctimeMs, now.mtimeMs, now.ino % word, now.uid, now.gid, now.size % word];
 	} catch {
@@ -137,15 +150,17 @@ function isYoung([ctime = 0, mtime = 0], youngFrom) {
 function look({ at, youngFrom, max }) {
 	/** @type {Different} */
 	const different = { names: [], bytes: 0 };
-	for (const known of at === "files" ? files : folders) {
-		const now = statsNow(known);
-		if (now?.every((number, i) => number === known.stats[i]) === true) {
-			if (isYoung(known.stats, youngFrom)) return undefined;
+	const { names, stats } = at === "files" ? files : folders;
+	for (const [place, name] of names.entries()) {
+		const then = stats.subarray(place * statFields, (place + 1) * statFields);
+		const now = statsNow(name);
+		if (now?.every((number, i) => number === then[i]) === true) {
+			if (isYoung(then, youngFrom)) return undefined;
 			continue;
 		}
 		if (at === "folders" || different.names.length === max) return undefined;
-		if (now !== undefined && looksSameToGit(now, known.stats)) return undefined;
-		different.names.push(known.name);
+		if (now !== undefined && looksSameToGit(now, then)) return undefined;
+		different.names.push(name);
 		different.bytes += now?.[5] ?? 0;
 	}
 	return different;
