@@ -112,19 +112,29 @@ const pathOf = (name) =>
 		: Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
 
 /**
- * What is there now, as numbers in the order of `statFields`; git keeps 32 bits of each.
+ * What is there now; absent when nothing is.
  * @param {string} name
  */
-function statsNow(name) {
+function lstatNow(name) {
 	try {
-		const now = lstatSync(pathOf(name), { throwIfNoEntry: false });
-		if (now === undefined) return undefined;
-		return [now.ctimeMs, now.mtimeMs, now.ino % word, now.uid, now.gid, now.size % word];
+		return lstatSync(pathOf(name), { throwIfNoEntry: false });
 	} catch {
 		// A folder above it is none any more, or cannot be searched: it is not as it was.
 		return undefined;
 	}
 }
+
+/**
+ * Whether all but the times are the same; git keeps 32 bits of each.
+ * @param {import("node:fs").Stats} now
+ * @param {Float64Array} stats
+ * @param {number} at
+ */
+const isSameFile = (now, stats, at) =>
+	now.ino % word === stats[at + 2] &&
+	now.uid === stats[at + 3] &&
+	now.gid === stats[at + 4] &&
+	now.size % word === stats[at + 5];
 
 /**
  * How coarse a file system's times may be: milliseconds, or, where this one has none, whole seconds (FAT: two).
@@ -134,48 +144,47 @@ const grainOf = (time) => (time % 1_000 === 0 ? 2_000 : 0);
 
 /**
  * Whether what looks the same may have changed since, in the very tick of its times.
- * @param {Float64Array} stats
+ * @param {import("node:fs").Stats} now
  * @param {number} youngFrom
  */
-function isYoung([ctime = 0, mtime = 0], youngFrom) {
-	if (ctime >= youngFrom - grainOf(ctime)) return true;
+function isYoung({ ctimeMs, mtimeMs }, youngFrom) {
+	if (ctimeMs >= youngFrom - grainOf(ctimeMs)) return true;
 	// Where a file system has no time of change; a time that is yet to come was put there.
-	return mtime >= youngFrom - grainOf(mtime) && mtime <= Date.now();
+	return mtimeMs >= youngFrom - grainOf(mtimeMs) && mtimeMs <= Date.now();
 }
 
 /**
  * @param {Look} look
  * @returns {Different | undefined}
  */
-function look({ at, youngFrom, max }) {
+function look({ at: what, youngFrom, max }) {
 	/** @type {Different} */
 	const different = { names: [], bytes: 0 };
-	const { names, stats } = at === "files" ? files : folders;
-	for (const [place, name] of names.entries()) {
-		const then = stats.subarray(place * statFields, (place + 1) * statFields);
-		const now = statsNow(name);
-		if (now?.every((number, i) => number === then[i]) === true) {
-			if (isYoung(then, youngFrom)) return undefined;
-			continue;
+	const { names, stats } = what === "files" ? files : folders;
+	let at = 0;
+	for (const name of names) {
+		const now = lstatNow(name);
+		const isSame = now !== undefined && isSameFile(now, stats, at);
+		if (isSame && now.ctimeMs === stats[at] && now.mtimeMs === stats[at + 1]) {
+			if (isYoung(now, youngFrom)) return undefined;
+		} else {
+			if (what === "folders" || different.names.length === max) return undefined;
+			// Git 2.39 compares whole seconds: told to stage such a file, it would not. Who captures knows it by other means.
+			if (
+				isSame &&
+				secondOf(now.ctimeMs) === secondOf(stats[at]) &&
+				secondOf(now.mtimeMs) === secondOf(stats[at + 1])
+			)
+				return undefined;
+			different.names.push(name);
+			different.bytes += now?.size ?? 0;
 		}
-		if (at === "folders" || different.names.length === max) return undefined;
-		if (now !== undefined && looksSameToGit(now, then)) return undefined;
-		different.names.push(name);
-		different.bytes += now?.[5] ?? 0;
+		at += statFields;
 	}
 	return different;
 }
 
-/**
- * Git 2.39 compares whole seconds: told to stage such a file, it would not. Who captures knows it by other means.
- * @param {number[]} now
- * @param {Float64Array} then
- */
-const looksSameToGit = (now, then) =>
-	now.every((number, i) => {
-		const before = then[i] ?? 0;
-		return i < 2 ? Math.floor(number / 1_000) === Math.floor(before / 1_000) : number === before;
-	});
+const secondOf = (/** @type {number | undefined} */ ms) => Math.floor((ms ?? 0) / 1_000);
 
 parentPort?.on("message", (/** @type {{ id: number, question: Learn | Look }} */ message) => {
 	const { id, question } = message;
