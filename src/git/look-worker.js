@@ -61,7 +61,8 @@ const ignoreFile = ".gitignore";
 function learn({ indexFile, format, root: top, share, shares }) {
 	root = top;
 	folders = files = nothing;
-	const index = parseIndex(readFileSync(indexFile), format);
+	const bytes = readIfThere(indexFile);
+	const index = bytes && parseIndex(bytes, format);
 	// It has to be of this very place: elsewhere git does not keep what it knows of folders up to date.
 	if (index === undefined || !index.looked.ident.startsWith(`Location ${root}, `)) return undefined;
 	const { looked } = index;
@@ -92,6 +93,16 @@ function learn({ indexFile, format, root: top, share, shares }) {
 		infoExclude: looked.infoExclude,
 		excludesFile: looked.excludesFile,
 	};
+}
+
+/** @param {string} file */
+function readIfThere(file) {
+	try {
+		return readFileSync(file);
+	} catch {
+		// Thrown away meanwhile, or not for us: git is asked, and the thread goes on with the next one.
+		return undefined;
+	}
 }
 
 /** @param {string} name */

@@ -67,7 +67,7 @@ export interface Navigation {
 	 * Whoever decided throws away what was prepared when the move does not come.
 	 */
 	expect(targetId: string, decided: Deed): () => void;
-	/** Does it where the conversation stands, and says so; gives back what was said. Throws only `aborted`. */
+	/** Does it where the conversation stands, and says so; gives back what was said. Throws `aborted` and `root-vanished`. */
 	doHere(
 		decided: Deed & { kind: "restore" },
 		ctx: ExtensionContext,

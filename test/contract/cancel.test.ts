@@ -26,7 +26,7 @@ test("cancelled at any step before the first write: nothing changed, nothing lef
 	const { rewind } = engine;
 	const preview = await rewind.preview({ target: start, owner });
 
-	/** The n-th time that git is asked, the person presses Escape. */
+	/** The person presses Escape before, or while, the store answers. */
 	async function cancelAt(call: "readBlobs" | "capture" | "changes", when: "before" | "after") {
 		const abort = new AbortController();
 		const store = new Proxy(rewind.store, {

@@ -396,6 +396,9 @@ test("where a thread has ended, nobody can tell", async () => {
 	const threads = createLookThreads(world.root, "sha1");
 	expect(await threads.learn(index, statSync(index).size)).toMatchObject({ untracked: [] });
 	expect(await threads.look(Date.now(), 10)).toEqual({ names: [], bytes: 0 });
+	// An index that is not there costs what is known, not the thread.
+	expect(await threads.learn(`${index}.none`, 1)).toBeUndefined();
+	expect(await threads.learn(index, statSync(index).size)).toMatchObject({ untracked: [] });
 	// All is young, by that.
 	expect(await threads.look(0, 10)).toBeUndefined();
 	world.write("a.txt", "longer than before\n");
