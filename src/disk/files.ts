@@ -11,9 +11,11 @@ import {
 	type BigIntStats,
 	closeSync,
 	type Dirent,
+	fstatSync,
 	lstatSync,
 	openSync,
 	readdirSync,
+	readFileSync,
 	readlinkSync,
 	readSync,
 	constants,
@@ -104,6 +106,36 @@ export function blobIdAt(root: string, path: BytePath, format: ObjectFormat): st
 		return hash.digest("hex");
 	} finally {
 		closeSync(fd);
+	}
+}
+
+/**
+ * A plain file's content, and the state that it had before and after it was read; absent when it is none, cannot be read,
+ * or changed meanwhile.
+ */
+export function readSettled(
+	root: string,
+	path: BytePath,
+): { readonly content: Buffer; readonly stats: BigIntStats } | undefined {
+	let fd: number | undefined;
+	try {
+		// As in `blobIdAt`.
+		const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+		fd = openSync(absolutePath(root, path), flags);
+		const stats = fstatSync(fd, { bigint: true });
+		if (!stats.isFile()) return undefined;
+		const content = readFileSync(fd);
+		const after = fstatSync(fd, { bigint: true });
+		const isSettled =
+			after.ctimeNs === stats.ctimeNs &&
+			after.mtimeNs === stats.mtimeNs &&
+			stats.size === BigInt(content.length);
+		return isSettled ? { content, stats } : undefined;
+	} catch {
+		// Whoever asks has another way, which says what is wrong.
+		return undefined;
+	} finally {
+		if (fd !== undefined) closeSync(fd);
 	}
 }
 

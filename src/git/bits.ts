@@ -4,11 +4,10 @@
  * Limit: bits are known of files that were staged, or that a restore is about to replace or delete; a `chmod` alone, which
  * git does not see, is not.
  */
-import type { CoverageLists } from "../core/coverage.ts";
+import type { CoverageLists, NotCovered } from "../core/coverage.ts";
 import type { BytePath } from "../core/ids.ts";
 import { absolutePath } from "../disk/files.ts";
 import { type Classified, safeLstat } from "./classify.ts";
-import type { StageResult } from "./stage-paths.ts";
 
 /** Files whose bits differ are all listed up to here; beyond it, only those that are stricter than usual. */
 const modesMax = 20_000;
@@ -17,16 +16,16 @@ const modesMax = 20_000;
 export function bitsNow(
 	before: CoverageLists | undefined,
 	found: Classified,
-	staged: StageResult,
+	failed: readonly NotCovered[],
 	asked: ReadonlyMap<BytePath, number>,
 ): Pick<CoverageLists, "umask" | "modes"> {
 	// The umask of the first snapshot stays the yardstick: what is not listed was measured by it.
 	const umask = before?.umask ?? process.umask();
 	const modes = new Map(before?.modes ?? []);
 	for (const path of [...found.stage, ...found.drop]) modes.delete(path);
-	const failed = new Set(staged.failed.map(({ path }) => path));
+	const unstaged = new Set(failed.map(({ path }) => path));
 	for (const [path, bits] of [...found.bits, ...asked]) {
-		if (failed.has(path)) continue;
+		if (unstaged.has(path)) continue;
 		const usual = ((bits & 0o100) !== 0 ? 0o777 : 0o666) & ~umask;
 		if (bits === usual) modes.delete(path);
 		else modes.set(path, bits);

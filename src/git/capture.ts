@@ -1,7 +1,8 @@
 /**
  * The order of a capture.
  *
- *   lock ▸ rules ▸ list ▸ classify ▸ stage ▸ write-tree ▸ coverage ▸ commit ▸ keep ▸ verify ▸ private HEAD
+ *   lock ▸ rules ▸ list ▸ survey ┬▸ edit the tree in place ───────────┬▸ coverage ▸ commit ▸ keep ▸ verify ▸ private HEAD
+ *                                └▸ stage in the index ▸ write-tree ──┘
  *
  * Invariants: [R2] durable, then kept, then returned (and only then recorded). [R6] the person's index, HEAD and refs
  * are read, never written. [R7] what is not covered is in the snapshot's coverage. [R11] an equal state is the same
@@ -10,64 +11,65 @@
  * Limit: a file is captured in some state that it had during the capture; two files may be of different moments.
  */
 import { lstatSync, mkdirSync, rmSync } from "node:fs";
-import { rm, statfs } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CoverageLists, NotCovered, Snapshot } from "../core/coverage.ts";
-import { notCoveredIndex } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
 import { type BytePath, bytePathOf, type ObjectId, shortId } from "../core/ids.ts";
-import { blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
 import { acquireLock } from "../disk/process-lock.ts";
 import type { Captured, CaptureRequest, Owner } from "../engine/ports.ts";
-import { type Classified, classify, isOwn, type OwnPaths, overTurnLimit } from "./classify.ts";
 import { bitsNow, readBits } from "./bits.ts";
+import { type Classified, isOwn } from "./classify.ts";
+import { type EditedInPlace, editInPlace } from "./edit-in-place.ts";
+import type { Finder } from "./finder.ts";
 import { headPosition } from "./head.ts";
 import { keepIdentity, placeOf } from "./identity.ts";
 import type { Keepalive } from "./keepalive.ts";
-import type { Finder } from "./finder.ts";
-import { listFolders, listIndex, type RunHere, runIn } from "./listing.ts";
-import { emptyTree } from "./objects.ts";
-import type { ObjectWriter } from "./object-writer.ts";
-import type { PersonIndex } from "./person-index.ts";
+import { type Listing, type RunHere, runIn } from "./listing.ts";
+import { emptyTree, printedId } from "./objects.ts";
 import { copyIndex, type PrivateDir, type Scope } from "./private-dir.ts";
-import { gitDirNamedBy, type Repository } from "./repository.ts";
+import { gitDirNamedBy } from "./repository.ts";
 import { readRuleFiles } from "./rules.ts";
-import { lineOf } from "./run.ts";
 import type { SnapshotDraft, SnapshotWriter } from "./snapshot-writer.ts";
-import { type StageResult, stagePaths } from "./stage-paths.ts";
+import { stagePaths } from "./stage-paths.ts";
+import { createSurvey, type Survey, type SurveyDeps } from "./survey.ts";
+import type { TreeEditor } from "./tree-editor.ts";
 import { ageIndex, loadYoung, saveYoung, touchedYoung, youngOf } from "./young.ts";
 
-export interface CaptureDeps {
-	readonly repository: Repository;
+export interface CaptureDeps extends SurveyDeps {
 	readonly dir: PrivateDir;
 	readonly worktreeId: string;
-	/** Environment of the private git dir. */
-	readonly env: NodeJS.ProcessEnv;
 	readonly person: RunHere;
-	readonly personIndex: PersonIndex;
-	readonly writer: ObjectWriter;
+	readonly treeEditor: TreeEditor;
 	readonly snapshotWriter: SnapshotWriter;
 	readonly keepalive: Keepalive;
 	readonly finder: Finder;
 	readonly readSnapshot: (id: ObjectId) => Promise<Snapshot | undefined>;
 	readonly scope: Scope;
-	readonly own: OwnPaths;
-	readonly maxFileBytes: number;
 	/** Milliseconds since the epoch. */
 	readonly now: () => number;
 }
 
 /** How long a capture waits for another process's; then it works on a copy of the index. */
 const lockWaitMs = 4_000;
-/** Free disk space, beyond what is about to be written, below which nothing is captured. */
-const freeBytesMin = 32 * 1024 * 1024;
 /** Kept snapshots tried, newest first, for an index to start again from. */
 const rebuildCandidatesMax = 50;
 
+/** What was captured of the files. */
+interface Taken {
+	readonly tree: ObjectId;
+	readonly found: Classified;
+	/** What could not be staged after all. */
+	readonly failed: readonly NotCovered[];
+	/** Absent when the index has it. */
+	readonly edited?: EditedInPlace;
+}
+
 /** Gives the function that captures once; callers see to it that captures do not overlap within this process. */
 export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => Promise<Captured> {
-	const { repository, dir, env, writer, keepalive, personIndex, finder } = deps;
+	const { repository, dir, env, keepalive, personIndex, finder } = deps;
 	const { root, format } = repository;
+	const survey = createSurvey(deps);
 	/** The snapshot that the private HEAD names, as last read. */
 	let last: Snapshot | undefined;
 	/** `session snapshot`: whom this process has seen to be an owner of what. */
@@ -183,41 +185,20 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			personIndex.news(git),
 			headPosition(repository, deps.person),
 		]);
-		const touched = touchedYoung(young, root, new Set(listing.changed));
-		// A captured file or link that is a folder now: git says that it is gone, and nothing of what is in it.
-		const swapped = listing.changed.filter((path) => lstatAt(root, path)?.isDirectory() === true);
-		const folders = [...listing.folders, ...swapped];
-		const nested = folders.filter((folder) => holdsRepository(root, folder));
-		const plainFolders = folders.filter((folder) => !holdsRepository(root, folder));
-		// Not in the index: to take them off it would cost a process, and git's memory of their folders.
-		const outside = new Set([
-			...listing.untracked,
-			...(await listFolders(git, plainFolders, signal)),
+		const surveyWith = (again: ReadonlySet<BytePath>): Promise<Survey> =>
+			survey({ git, listing, news, last, also: request.also ?? [], again, signal });
+		const byMemory = listing.by === "memory";
+		const doubtful = new Set([
+			...(byMemory ? listing.changed : touchedYoung(young, root, new Set(listing.changed))),
+			...listing.unequal,
 		]);
-		const candidates = new Set([
-			...listing.changed,
-			...outside,
-			...nested,
-			...touched,
-			...news.add,
-			...(request.also ?? []),
-			// Once off the index, a special file is in no listing any more; it stays named while it is there.
-			...pathsNamed(last, "special-file"),
-		]);
-		const found = await limitTurn(await classifyAll(candidates));
-		await assertSpace(found);
-		// Taken off first, a path is hashed again whatever its times say.
-		const again = [...touched].filter((path) => found.signatures.has(path));
-		const drop = [
-			...found.drop.filter((path) => !outside.has(path)),
-			...again,
-			...news.remove,
-			...(await insideNewRepositories(git, found)),
-		];
-		const staged = await stagePaths(git, found.stage, drop, signal);
-		const tree = await writeTree(git, staged, listing.indexAhead);
+		const taken =
+			(byMemory ? await takeInPlace(listing, await surveyWith(new Set())) : undefined) ??
+			(await takeByIndex(git, listing, await surveyWith(doubtful), signal));
+		const { found, failed, edited } = taken;
 		const draft: SnapshotDraft = {
-			tree,
+			tree: taken.tree,
+			made: edited?.made,
 			head: {
 				v: 1,
 				worktree: deps.worktreeId,
@@ -226,15 +207,41 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 				takenAt: startedAt,
 				...position,
 			},
-			coverage: coverageOf(found, listing.unreadable, staged, request.modesOf ?? []),
+			coverage: coverageOf(found, listing.unreadable, failed, request.modesOf ?? []),
 			rules,
 			before: last,
 			owner: request.owner,
 		};
 		const captured = await reuseOrWrite(draft, request, copy === undefined);
+		if (edited !== undefined) finder.renew(edited.stats);
 		if (copy === undefined)
 			await saveYoung(dir.gitDir, youngOf(found.signatures, young, leftIndex(found), startedAt));
 		return captured;
+	}
+
+	/** Without the index, where only captured files have other content. */
+	async function takeInPlace(
+		listing: Listing,
+		{ found, drop }: Survey,
+	): Promise<Taken | undefined> {
+		const changed = new Set(listing.changed);
+		if (drop.length > 0 || !found.stage.every((path) => changed.has(path))) return undefined;
+		// What is not made anew has to be there: only a kept snapshot is sure to be whole.
+		if (last === undefined || !(await keepalive.isKept(last.id))) return undefined;
+		const edited = await editInPlace(repository, deps.treeEditor, last, found);
+		return edited && { tree: edited.tree, found, failed: [], edited };
+	}
+
+	async function takeByIndex(
+		git: RunHere,
+		{ unequal }: Listing,
+		{ found, drop }: Survey,
+		signal: AbortSignal | undefined,
+	): Promise<Taken> {
+		const { changedIndex, failed } = await stagePaths(git, found.stage, drop, signal);
+		const isLast = !changedIndex && unequal.length === 0;
+		const tree = isLast && last !== undefined ? last.tree : await writeTree(git);
+		return { tree, found, failed };
 	}
 
 	/** Another process may have captured since: the private HEAD says which snapshot the index stands for. */
@@ -246,74 +253,8 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			throw new RewindError("object-missing", `The last snapshot, ${shortId(head)}, is gone`);
 	}
 
-	/** A large file that the person committed costs nothing: its very bytes are in the repository. */
-	async function classifyAll(candidates: ReadonlySet<BytePath>): Promise<Classified> {
-		const known = new Set<BytePath>();
-		const input = {
-			root,
-			own: deps.own,
-			maxFileBytes: deps.maxFileBytes,
-			isSparse: personIndex.isSparse,
-			isKnownContent: (path: BytePath) => known.has(path),
-		};
-		const first = classify(candidates, input);
-		for (const { path, reason } of first.notCovered)
-			if (reason === "too-large" && (await isInRepository(path))) known.add(path);
-		return known.size === 0 ? first : classify(candidates, input);
-	}
-
-	async function isInRepository(path: BytePath): Promise<boolean> {
-		if (!(await personIndex.tracked()).has(path)) return false;
-		const id = blobIdAt(root, path, format);
-		if (id === undefined) return false;
-		return (await runIn(root, env)(["cat-file", "-e", id], { answers: [1, 128] })).code === 0;
-	}
-
-	async function limitTurn(found: Classified): Promise<Classified> {
-		if (overTurnLimit(found.sizes, () => false).size === 0) return found;
-		const tracked = await personIndex.tracked();
-		const over = overTurnLimit(found.sizes, (path) => tracked.has(path));
-		const named = [...over].map((path): NotCovered => ({
-			path,
-			reason: "turn-limit",
-			size: found.sizes.get(path) ?? 0,
-		}));
-		return {
-			...found,
-			stage: found.stage.filter((path) => !over.has(path)),
-			drop: [...found.drop, ...over],
-			notCovered: [...found.notCovered, ...named],
-		};
-	}
-
-	/** A folder with captured files that became another repository: what the index has of it goes. */
-	async function insideNewRepositories(git: RunHere, found: Classified): Promise<BytePath[]> {
-		if (found.repositories.size === 0 || last === undefined) return [];
-		const known = new Set<string>(pathsNamed(last, "nested-repository"));
-		const fresh = [...found.repositories].filter((path) => !known.has(`${path}/`));
-		if (fresh.length === 0) return [];
-		const isInside = notCoveredIndex(fresh.map((path) => ({ path, reason: "nested-repository" })));
-		return (await listIndex(git)).filter((path) => isInside(path) !== undefined);
-	}
-
-	async function assertSpace(found: Classified): Promise<void> {
-		let bytes = 0;
-		for (const size of found.sizes.values()) bytes += size;
-		if (bytes < freeBytesMin) return; // git itself says when even that does not fit
-		const { bavail, bsize } = await statfs(repository.objectsDir);
-		if (bavail * bsize > bytes + freeBytesMin) return;
-		throw new RewindError("no-space", "Not enough free disk space for a snapshot", {
-			hint: "No files were changed; free some space",
-		});
-	}
-
-	async function writeTree(
-		git: RunHere,
-		staged: StageResult,
-		indexAhead: boolean,
-	): Promise<ObjectId> {
-		if (!staged.changedIndex && !indexAhead && last !== undefined) return last.tree;
-		const tree = writer.trusted(lineOf((await git(["write-tree"])).stdout));
+	async function writeTree(git: RunHere): Promise<ObjectId> {
+		const tree = printedId((await git(["write-tree"])).stdout, format);
 		const empty = emptyTree(format);
 		// An unmounted or vanished working tree looks like one whose files were all deleted.
 		if (tree === empty && last !== undefined && last.tree !== empty)
@@ -324,7 +265,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 	function coverageOf(
 		found: Classified,
 		unreadable: readonly BytePath[],
-		staged: StageResult,
+		failed: readonly NotCovered[],
 		modesOf: readonly BytePath[],
 	): CoverageLists {
 		const notCovered = new Map<string, NotCovered>();
@@ -332,11 +273,11 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			notCovered.set(path, { path: bytePathOf(path), reason: "sparse" });
 		for (const path of unreadable)
 			if (!isOwn(deps.own, path)) notCovered.set(path, { path, reason: "unreadable" });
-		for (const item of [...found.notCovered, ...staged.failed]) notCovered.set(item.path, item);
+		for (const item of [...found.notCovered, ...failed]) notCovered.set(item.path, item);
 		const gone = deps.scope === "tracked" ? absentOf(found) : [];
 		return {
 			notCovered: [...notCovered.values()],
-			...bitsNow(last?.coverage, found, staged, readBits(root, modesOf)),
+			...bitsNow(last?.coverage, found, failed, readBits(root, modesOf)),
 			gone: new Set(gone),
 		};
 	}
@@ -385,8 +326,3 @@ const leftIndex = (found: Classified): ReadonlySet<BytePath> =>
 	new Set([...found.drop, ...absentOf(found)]);
 
 const claimKey = (owner: Owner, id: ObjectId): string => `${owner.sessionId} ${id}`;
-
-const pathsNamed = (snapshot: Snapshot | undefined, why: NotCovered["reason"]): BytePath[] =>
-	(snapshot?.coverage.notCovered ?? [])
-		.filter(({ reason }) => reason === why)
-		.map(({ path }) => path);

@@ -7,10 +7,16 @@
  * Limit: git pairs renames of changed files only while there are at most a thousand candidates on a side.
  */
 import type { FileChange, FilePatch, LineCounts } from "../core/changes.ts";
-import { type BytePath, bytePathOf, type ObjectId, trustedObjectId } from "../core/ids.ts";
+import {
+	type BytePath,
+	bytePathOf,
+	type ObjectFormat,
+	type ObjectId,
+	trustedObjectId,
+} from "../core/ids.ts";
 import { fileModes, type TreeEntry } from "../core/plan.ts";
 import type { RunHere } from "./listing.ts";
-import type { ObjectReader } from "./objects.ts";
+import { hashObject, type ObjectReader } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import { nulRecords } from "./run.ts";
 
@@ -92,6 +98,7 @@ export async function readPatch(
 		readonly git: RunHere;
 		readonly objects: ObjectReader;
 		readonly writer: ObjectWriter;
+		readonly format: ObjectFormat;
 		readBlob(id: ObjectId): Promise<Buffer>;
 	},
 ): Promise<FilePatch> {
@@ -104,8 +111,10 @@ export async function readPatch(
 	if ((before?.length ?? 0) + (after?.length ?? 0) > shownBytesMax)
 		return { kind: "oversized", ...sizes };
 	// git compares blobs that it has; the empty one need not be there.
-	const nothing = (): Promise<ObjectId> => deps.writer.write("blob", Buffer.alloc(0));
-	const ids = [from?.id ?? (await nothing()), to?.id ?? (await nothing())];
+	const nothing = { type: "blob", content: Buffer.alloc(0) } as const;
+	if (from === undefined || to === undefined) await deps.writer.write([nothing]);
+	const empty = hashObject(deps.format, nothing.type, nothing.content);
+	const ids = [from?.id ?? empty, to?.id ?? empty];
 	const { stdout } = await deps.git(["diff", ...asGitDoes, "--no-color", ...ids, "--"]);
 	const at = stdout.indexOf("\n@@ ");
 	if (at !== -1) return { kind: "text", hunks: stdout.subarray(at + 1) };

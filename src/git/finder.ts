@@ -10,10 +10,18 @@
  *
  * Invariant: [R1] what is remembered here is a shortcut, never the truth: it is forgotten with the process.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import {
+	type BigIntStats,
+	closeSync,
+	constants,
+	fstatSync,
+	openSync,
+	readFileSync,
+	statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { throwIfAborted } from "../core/errors.ts";
-import { bytePathOf, type ObjectFormat } from "../core/ids.ts";
+import { type BytePath, bytePathOf, type ObjectFormat } from "../core/ids.ts";
 import { absolutePath } from "../disk/files.ts";
 import { listChanges, type Listing, type RunHere } from "./listing.ts";
 import { createLookThreads } from "./look-threads.ts";
@@ -41,6 +49,8 @@ export interface Question {
 export interface Finder {
 	/** Throws what `listChanges` throws. */
 	changes(question: Question): Promise<Listing>;
+	/** Files of a listing by memory were captured in the state that `stats` say, and the index left as it was. */
+	renew(stats: ReadonlyMap<BytePath, BigIntStats>): void;
 	/**
 	 * After a capture that owned the index: `startedAt` (ms) is when it began to look, `finish` is the last that it does to
 	 * the index. Unless `isWhole`, what the index stands for is not known.
@@ -61,12 +71,20 @@ const ignoreFileBytesMax = 1 << 20;
 const largeIndexBytes = 2 << 20;
 const quietMs = 1_000;
 
-/** The state of an index at the end of a capture of this process. */
-interface Known {
-	stamp: string;
-	/** When the look at the files began that found it true of them; ms. */
-	lookedAt: number;
+interface State {
+	/** Which index it is. */
+	readonly index: string;
 	readonly bytes: number;
+	/** The snapshot of the capture that was last, by whichever process. */
+	readonly head: string;
+}
+
+/** The state at the end of a capture of this process. */
+interface Known extends State {
+	/** When the look at the files began that found it true of them; ms. */
+	readonly lookedAt: number;
+	/** Files that were captured without the index. */
+	readonly renewed: Set<BytePath>;
 	/** Absent until it is read. */
 	learned?: Promise<Learned | undefined>;
 }
@@ -79,16 +97,22 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 	/** Something could not be looked at when git last listed: only git says so. */
 	let isReadable = true;
 
-	/** Which index it is, and which snapshot it stands for; absent when that cannot be looked at. */
-	function indexNow(): { readonly stamp: string; readonly bytes: number } | undefined {
+	/** Absent when that cannot be looked at. */
+	function stateNow(): State | undefined {
 		try {
 			const { ino, size, mtimeNs, ctimeNs } = statSync(indexFile, { bigint: true });
 			const head = readFileSync(join(gitDir, "HEAD"), "utf8").trim();
-			return { stamp: `${head}:${ino}:${size}:${mtimeNs}:${ctimeNs}`, bytes: Number(size) };
+			return { index: `${ino}:${size}:${mtimeNs}:${ctimeNs}`, bytes: Number(size), head };
 		} catch {
 			// Nothing to go by: git is asked, and says what is wrong.
 			return undefined;
 		}
+	}
+
+	/** Whether nobody else captured since: then somebody else's captures are in `known` as well. */
+	function isCurrent({ index, head }: State): boolean {
+		const now = stateNow();
+		return now?.index === index && now.head === head;
 	}
 
 	/** Has the index read while nothing waits for it. */
@@ -105,7 +129,7 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 	async function learn(mine: Known): Promise<Learned | undefined> {
 		try {
 			const learned = await threads.learn(indexFile, mine.bytes);
-			return indexNow()?.stamp === mine.stamp ? learned : undefined;
+			return stateNow()?.index === mine.index ? learned : undefined;
 		} catch {
 			// It is a shortcut: git reads the index, and says what is wrong with it.
 			return undefined;
@@ -115,9 +139,9 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 	/** What git would list; absent when it has to be asked. */
 	async function fromMemory(rules: RuleFiles): Promise<Listing | undefined> {
 		clearTimeout(timer);
-		if (known?.learned === undefined || known.stamp !== indexNow()?.stamp) return undefined;
-		const learned = await known.learned;
-		if (learned === undefined) return undefined;
+		if (known !== undefined && !isCurrent(known)) known = undefined;
+		const learned = await known?.learned;
+		if (known === undefined || learned === undefined) return undefined;
 		const changed = await threads.look(known.lookedAt - youngMs, changedMax);
 		if (changed === undefined || changed.bytes > changedBytesMax) return undefined;
 		// Other rules: what was ignored may not be any more. Read after the look: every folder is as it was.
@@ -132,7 +156,8 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 				.filter((path) => path.endsWith("/"))
 				.map((path) => bytePathOf(path.slice(0, -1))),
 			unreadable: [],
-			indexAhead: false,
+			unequal: [...known.renewed],
+			by: "memory",
 		};
 	}
 
@@ -173,15 +198,19 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 			isReadable = listing.unreadable.length === 0;
 			return listing;
 		},
+		renew(stats) {
+			threads.renew(stats);
+			for (const path of stats.keys()) known?.renewed.add(path);
+		},
 		settle(startedAt, isWhole, finish) {
-			const isSame = known !== undefined && known.stamp === indexNow()?.stamp;
+			const before = known?.index === stateNow()?.index ? known : undefined;
 			finish();
-			const index = indexNow();
-			if (!isWhole || !isReadable || scope !== "all" || index === undefined) {
+			const now = stateNow();
+			if (!isWhole || !isReadable || scope !== "all" || now === undefined) {
 				known = undefined;
 				return;
 			}
-			known = { ...(isSame ? known : undefined), ...index, lookedAt: startedAt };
+			known = { renewed: new Set(), ...before, ...now, lookedAt: startedAt };
 			learnSoon(known);
 		},
 		close() {

@@ -25,6 +25,7 @@ import {
 	commitBytes,
 	emptyTree,
 	hashObject,
+	type NewObject,
 	type ObjectReader,
 	type ParsedCommit,
 	parseCommit,
@@ -49,13 +50,13 @@ export interface Kept {
 export interface Keepalive {
 	/**
 	 * Keeps snapshots for an owner. Returns when the ref reaches them. Throws `keepalive-contended`. The ref does not
-	 * move before `durable` is there: what the snapshots consist of is on the disk then. [R2]
+	 * move before `objects`, what of the snapshots is not written yet, are on the disk. [R2]
 	 */
 	keep(
 		snapshots: readonly ObjectId[],
 		owner: Owner,
 		seconds: number,
-		durable: Promise<unknown>,
+		objects: readonly NewObject[],
 	): Promise<Kept>;
 	/** Keeps for one more owner what is kept already; `seconds` since the epoch. Throws `keepalive-contended`. */
 	claim(snapshots: readonly ObjectId[], owner: Owner, seconds: number): Promise<void>;
@@ -89,18 +90,17 @@ export function createKeepalive(
 	const reached = new Set<string>();
 	let reachedFrom: ObjectId | undefined;
 
-	/** What keeps `snapshots`: themselves, or when they are many, one keep commit above them; and what was written for it. */
-	async function parentsFor(
+	/** What keeps `snapshots`: themselves, or when they are many, one keep commit above them; and what that consists of. */
+	function parentsFor(
 		snapshots: readonly ObjectId[],
 		owner: Owner,
 		seconds: number,
-	): Promise<{ readonly parents: readonly ObjectId[]; readonly bodies: readonly Buffer[] }> {
-		if (snapshots.length < parentsMax) return { parents: snapshots, bodies: [] };
+	): { readonly parents: readonly ObjectId[]; readonly commits: readonly NewObject[] } {
+		if (snapshots.length < parentsMax) return { parents: snapshots, commits: [] };
 		const keptAt = seconds * 1000;
 		const all = snapshots.map((id) => ({ id, takenAt: keptAt, keptAt, owners: [owner] }));
 		const { root, bodies } = foldKept(all, format);
-		await writer.writeCommits(bodies);
-		return { parents: [root], bodies };
+		return { parents: [root], commits: bodies.map(commitOf) };
 	}
 
 	async function keepBelow(
@@ -108,19 +108,22 @@ export function createKeepalive(
 		snapshots: readonly ObjectId[],
 		owner: Owner,
 		seconds: number,
-		durable: Promise<unknown>,
+		objects: readonly NewObject[],
 	): Promise<Kept> {
+		let unwritten = objects;
 		return ref.untilSwapped(async () => {
 			const previous = await ref.read();
-			// The keep commits' tree must be there as an object, or fsck misses it.
-			if (previous === undefined) await writer.write("tree", Buffer.alloc(0));
 			const body = commitBytes({
 				tree: emptyTree(format),
 				parents: [...(previous === undefined ? [] : [previous]), ...parents],
 				seconds,
 				message: keepMessage([owner]),
 			});
-			const [commit] = await Promise.all([writer.write("commit", body), durable]);
+			const commit = hashObject(format, "commit", body);
+			// The keep commits' tree must be there as an object, or fsck misses it.
+			const tree = previous === undefined ? [noFiles] : [];
+			await writer.write([...unwritten, ...tree, commitOf(body)]);
+			unwritten = [];
 			if (!(await ref.swap(commit, previous))) return undefined;
 			// Only when nothing else came between is what we know still all there is.
 			if (reachedFrom === previous) reachedFrom = commit;
@@ -130,10 +133,10 @@ export function createKeepalive(
 	}
 
 	/** What a gc takes of ours is written again, for as long as one runs. */
-	async function outlastGc(bodies: readonly Buffer[]): Promise<void> {
-		const ids = bodies.map((body) => hashObject(format, "commit", body));
+	async function outlastGc(commits: readonly NewObject[]): Promise<void> {
+		const ids = commits.map(({ content }) => hashObject(format, "commit", content));
 		await untilNoGc(repository, async () => {
-			if ((await missingOf(ids)) > 0) await writer.writeCommits(bodies);
+			if ((await missingOf(ids)) > 0) await writer.write(commits);
 			return undefined;
 		});
 	}
@@ -166,14 +169,14 @@ export function createKeepalive(
 	};
 
 	const api: Keepalive = {
-		async keep(snapshots, owner, seconds, durable) {
-			const { parents } = await parentsFor(snapshots, owner, seconds);
-			return keepBelow(parents, snapshots, owner, seconds, durable);
+		keep(snapshots, owner, seconds, objects) {
+			const { parents, commits } = parentsFor(snapshots, owner, seconds);
+			return keepBelow(parents, snapshots, owner, seconds, [...objects, ...commits]);
 		},
 		async claim(snapshots, owner, seconds) {
-			const { parents, bodies } = await parentsFor(snapshots, owner, seconds);
-			const kept = await keepBelow(parents, snapshots, owner, seconds, Promise.resolve());
-			await outlastGc([...bodies, kept.body]);
+			const { parents, commits } = parentsFor(snapshots, owner, seconds);
+			const kept = await keepBelow(parents, snapshots, owner, seconds, commits);
+			await outlastGc([...commits, commitOf(kept.body)]);
 		},
 		withdraw,
 		async isKept(id) {
@@ -225,13 +228,14 @@ export function createKeepalive(
 			if (root === from.tip) return true;
 			// What it took as unreachable before the swap would be missing after.
 			if (await gcRuns(repository)) return false;
+			const commits = bodies.map(commitOf);
 			const ids = bodies.map((body) => hashObject(format, "commit", body));
-			await writer.writeCommits(bodies);
+			await writer.write(commits);
 			const missing = await missingOf([...live.map(({ id }) => id), ...ids]);
 			if (missing > 0) throw notWhole();
 			if (!(await ref.swap(root, from.tip))) return false;
 			forget();
-			await outlastGc(bodies);
+			await outlastGc(commits);
 			return true;
 		},
 	};
@@ -300,7 +304,8 @@ export function createKeepalive(
 			seconds: Math.max(...above.map(({ seconds }) => seconds)),
 			message: keepMessage(above.flatMap(({ message }) => ownersIn(message))),
 		});
-		return writer.write("commit", body);
+		await writer.write([commitOf(body)]);
+		return hashObject(format, "commit", body);
 	}
 
 	/** All commits that `from` reaches and `known` does not; absent when `known` is no ancestor of it any more. */
@@ -322,6 +327,9 @@ export function createKeepalive(
 		return stdout.toString("latin1").split("\n").filter(Boolean).map(trustedObjectId);
 	}
 }
+
+const commitOf = (content: Buffer): NewObject => ({ type: "commit", content });
+const noFiles: NewObject = { type: "tree", content: Buffer.alloc(0) };
 
 const notWhole = (): RewindError =>
 	new RewindError("object-missing", "Not all that is kept is there", {

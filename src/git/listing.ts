@@ -23,8 +23,13 @@ export interface Listing {
 	readonly folders: readonly BytePath[];
 	/** Folders and files that could not be looked at. */
 	readonly unreadable: readonly BytePath[];
-	/** The index is not what the private HEAD has: a capture was cut off between the two. */
-	readonly indexAhead: boolean;
+	/**
+	 * Paths of which the index has something else than the private HEAD: a capture was cut off between the two, or left the
+	 * index as it was.
+	 */
+	readonly unequal: readonly BytePath[];
+	/** By whom it was found: git compares whole seconds (2.39) and content, memory all of the times and nothing else. */
+	readonly by: "git" | "memory";
 }
 
 /** A first capture, or one after an index was lost, reads every file. */
@@ -44,7 +49,7 @@ export async function listChanges(
 	const changed: BytePath[] = [];
 	const untracked: BytePath[] = [];
 	const folders: BytePath[] = [];
-	let indexAhead = false;
+	const unequal: BytePath[] = [];
 	for (const record of nulRecords(said.stdout)) {
 		const path = record.slice(3);
 		if (record.startsWith("??")) {
@@ -52,10 +57,10 @@ export async function listChanges(
 			else untracked.push(bytePathOf(path));
 			continue;
 		}
-		if (record[0] !== " ") indexAhead = true;
+		if (record[0] !== " ") unequal.push(bytePathOf(path));
 		if (record[1] !== " ") changed.push(bytePathOf(path));
 	}
-	return { changed, untracked, folders, unreadable: unreadableIn(said), indexAhead };
+	return { changed, untracked, folders, unreadable: unreadableIn(said), unequal, by: "git" };
 }
 
 /** git goes on past what it cannot read and says so in words; names stand there as they are. */

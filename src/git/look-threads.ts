@@ -4,19 +4,23 @@
  *
  * Where threads cannot be had, nothing is known: who asks has git to ask.
  */
+import type { BigIntStats } from "node:fs";
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import type { ObjectFormat } from "../core/ids.ts";
+import type { BytePath, ObjectFormat } from "../core/ids.ts";
 import type { Different, Learn, Learned, Look } from "./look-worker.js";
 
 export interface LookThreads {
 	/** Reads an index of so many bytes. Absent where git has to be asked. */
 	learn(indexFile: string, bytes: number): Promise<Learned | undefined>;
 	/**
-	 * The files of the index learned last whose stat data differ, at most `max`. Absent where git has to be asked: a folder
-	 * differs, or something changed at `youngFrom` (milliseconds since the epoch) or later and looks the same.
+	 * The files of the index learned last that may not be as they were, at most `max`: their stat data differ, or they
+	 * changed at `youngFrom` (milliseconds since the epoch) or later. Absent where git has to be asked: a folder may not be
+	 * as it was.
 	 */
 	look(youngFrom: number, max: number): Promise<Different | undefined>;
+	/** From now on, files of that index are known to be as these stat data say. */
+	renew(files: ReadonlyMap<BytePath, BigIntStats>): void;
 	/** Ends the threads; who waits gets nothing. */
 	close(): void;
 }
@@ -116,6 +120,12 @@ export function createLookThreads(root: string, format: ObjectFormat): LookThrea
 			if (files === undefined) return undefined;
 			return (await lookAt({ at: "folders", youngFrom, max })) === undefined ? undefined : files;
 		},
+		renew(files) {
+			const names = [...files.keys()];
+			const stats = Float64Array.from([...files.values()].flatMap(numbersOf));
+			for (const { worker } of knowing)
+				worker.postMessage({ question: { renewed: { names, stats } } });
+		},
 		close() {
 			broken();
 			// Not awaited: a thread that hangs on a dead disk does not end.
@@ -123,6 +133,19 @@ export function createLookThreads(root: string, format: ObjectFormat): LookThrea
 		},
 	};
 }
+
+/** As index-file.js has them: `statFields` numbers. */
+const numbersOf = ({ ctimeNs, mtimeNs, ino, uid, gid, size }: BigIntStats): number[] => [
+	msOf(ctimeNs),
+	msOf(mtimeNs),
+	...[ino, uid, gid, size].map((number) => Number(number % word)),
+];
+
+const word = 2n ** 32n;
+const second = 1_000_000_000n;
+
+/** As Node computes `mtimeMs`. */
+const msOf = (ns: bigint): number => Number(ns / second) * 1_000 + Number(ns % second) / 1_000_000;
 
 const isDifferent = (answer: unknown): answer is Different =>
 	typeof answer === "object" && answer !== null && "names" in answer;

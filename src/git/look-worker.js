@@ -30,15 +30,19 @@ import { parseIndex, statFields } from "./index-file.js";
 /**
  * Asks first of the files, then, when every thread has looked at its files, of the folders: a file that is renamed in the
  * meantime is then in a folder that changed, and is not missed under both of its names. Answered by `Different`; by
- * nothing when git has to be asked: a folder is not as it was, more than `max` files are not, something that is as it was
- * changed at `youngFrom` or later (milliseconds since the epoch: then its times do not tell), or git would take a file
- * that differs for the same.
+ * nothing when git has to be asked: a folder may not be as it was, or more than `max` files may not. What changed at
+ * `youngFrom` or later (milliseconds since the epoch) may not be what it was: then its times do not tell.
  * @typedef {{ at: "files" | "folders", youngFrom: number, max: number }} Look
  */
 
 /**
- * The files whose stat data differ, and how many bytes they have in all.
+ * The files that may not be as they were, and how many bytes they have in all.
  * @typedef {{ names: string[], bytes: number }} Different
+ */
+
+/**
+ * Files are known to be otherwise now than in the index. Not answered.
+ * @typedef {{ renewed: Known }} Renew
  */
 
 /**
@@ -175,18 +179,13 @@ function look({ at: what, youngFrom, max }) {
 	let at = 0;
 	for (const name of names) {
 		const now = lstatNow(name);
-		const isSame = now !== undefined && isSameFile(now, stats, at);
-		if (isSame && now.ctimeMs === stats[at] && now.mtimeMs === stats[at + 1]) {
-			if (isYoung(now, youngFrom)) return undefined;
-		} else {
+		const isSame =
+			now !== undefined &&
+			isSameFile(now, stats, at) &&
+			now.ctimeMs === stats[at] &&
+			now.mtimeMs === stats[at + 1];
+		if (!isSame || isYoung(now, youngFrom)) {
 			if (what === "folders" || different.names.length === max) return undefined;
-			// Git 2.39 compares whole seconds: told to stage such a file, it would not. Who captures knows it by other means.
-			if (
-				isSame &&
-				secondOf(now.ctimeMs) === secondOf(stats[at]) &&
-				secondOf(now.mtimeMs) === secondOf(stats[at + 1])
-			)
-				return undefined;
 			different.names.push(name);
 			different.bytes += now?.size ?? 0;
 		}
@@ -195,10 +194,37 @@ function look({ at: what, youngFrom, max }) {
 	return different;
 }
 
-const secondOf = (/** @type {number | undefined} */ ms) => Math.floor((ms ?? 0) / 1_000);
+/** @param {Known} renewed */
+function renew({ names, stats }) {
+	for (const [n, name] of names.entries()) {
+		const place = placeOf(name);
+		if (files.names[place] !== name) continue;
+		files.stats.set(stats.subarray(n * statFields, (n + 1) * statFields), place * statFields);
+	}
+}
 
-parentPort?.on("message", (/** @type {{ id: number, question: Learn | Look }} */ message) => {
-	const { id, question } = message;
-	const answer = "youngFrom" in question ? look(question) : learn(question);
-	parentPort?.postMessage({ id, answer });
-});
+/**
+ * Where a file of this thread's is; an index is sorted by the bytes of the names.
+ * @param {string} name
+ */
+function placeOf(name) {
+	const { names } = files;
+	let from = 0;
+	let to = names.length;
+	while (from < to) {
+		const middle = (from + to) >> 1;
+		if ((names[middle] ?? "") < name) from = middle + 1;
+		else to = middle;
+	}
+	return from;
+}
+
+parentPort?.on(
+	"message",
+	(/** @type {{ id: number, question: Learn | Look | Renew }} */ message) => {
+		const { id, question } = message;
+		if ("renewed" in question) return renew(question.renewed);
+		const answer = "youngFrom" in question ? look(question) : learn(question);
+		parentPort?.postMessage({ id, answer });
+	},
+);

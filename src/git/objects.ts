@@ -7,7 +7,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { RewindError } from "../core/errors.ts";
-import { type ObjectFormat, type ObjectId, shortId, trustedObjectId } from "../core/ids.ts";
+import {
+	decodeObjectId,
+	type ObjectFormat,
+	type ObjectId,
+	shortId,
+	trustedObjectId,
+} from "../core/ids.ts";
+import type { TreeEntry } from "../core/plan.ts";
 import { killGroup } from "./run.ts";
 
 export type ObjectType = "blob" | "tree" | "commit" | "tag";
@@ -15,6 +22,11 @@ export type ObjectType = "blob" | "tree" | "commit" | "tag";
 export interface GitObject {
 	readonly type: ObjectType;
 	readonly content: Buffer;
+}
+
+/** One that is to be written. */
+export interface NewObject extends GitObject {
+	readonly type: "blob" | "tree" | "commit";
 }
 
 export interface ObjectReader {
@@ -230,26 +242,46 @@ export function parseCommit(content: Buffer): ParsedCommit | undefined {
 	return { tree, parents: idsOf("parent"), seconds, message };
 }
 
-/** The bytes of a tree object from entries sorted by name; for flat trees of files only. */
-export function treeBytes(
-	entries: readonly { readonly name: string; readonly id: ObjectId }[],
-): Buffer {
+/** One entry of a tree object; `name` is bytes (latin1). */
+export interface TreeItem extends TreeEntry {
+	readonly name: string;
+}
+
+/** The bytes of a tree object; `items` in git's order, as `parseTree` gives them. */
+export function treeBytes(items: readonly TreeItem[]): Buffer {
 	return Buffer.concat(
-		entries.flatMap(({ name, id }) => [Buffer.from(`100644 ${name}\0`), Buffer.from(id, "hex")]),
+		items.flatMap(({ mode, name, id }) => [
+			Buffer.from(`${mode.toString(8)} ${name}\0`, "latin1"),
+			Buffer.from(id, "hex"),
+		]),
 	);
 }
 
-/** Names and ids of a flat tree's files; folders below it are not followed. */
-export function parseTree(content: Buffer, format: ObjectFormat): ReadonlyMap<string, ObjectId> {
+/** What is directly in a tree. Throws `object-missing` when its bytes are no tree. */
+export function parseTree(content: Buffer, format: ObjectFormat): TreeItem[] {
 	const idLength = format === "sha1" ? 20 : 32;
-	const entries = new Map<string, ObjectId>();
+	const items: TreeItem[] = [];
 	for (let at = 0; at < content.length;) {
 		const space = content.indexOf(32, at);
 		const nul = content.indexOf(0, space);
-		if (space < 0 || nul < 0 || nul + 1 + idLength > content.length) break;
-		const id = trustedObjectId(content.toString("hex", nul + 1, nul + 1 + idLength));
-		entries.set(content.toString("latin1", space + 1, nul), id);
+		if (space < 0 || nul < 0 || nul + 1 + idLength > content.length)
+			throw new RewindError("object-missing", "A tree of the snapshot is damaged", {
+				hint: "git fsck tells more",
+			});
+		items.push({
+			mode: Number.parseInt(content.toString("latin1", at, space), 8),
+			name: content.toString("latin1", space + 1, nul),
+			id: trustedObjectId(content.toString("hex", nul + 1, nul + 1 + idLength)),
+		});
 		at = nul + 1 + idLength;
 	}
-	return entries;
+	return items;
+}
+
+/** An id that git printed; throws `git-failed` for anything else. */
+export function printedId(stdout: Buffer, format: ObjectFormat): ObjectId {
+	const text = stdout.toString("latin1").trim();
+	const id = decodeObjectId(text, format);
+	if (id !== undefined) return id;
+	throw new RewindError("git-failed", `git printed no ${format} object id`, { data: { text } });
 }

@@ -69,15 +69,16 @@ async function readCoverage(
 ): Promise<{ coverage: CoverageLists; rules: Snapshot["rules"] } | undefined> {
 	const commit = await readCommit(objects, id);
 	const tree = commit === undefined ? undefined : await objects.read(commit.tree);
-	const entries = tree?.type === "tree" ? parseTree(tree.content, format) : undefined;
-	const listsId = entries?.get("coverage.json");
+	const items = tree?.type === "tree" ? parseTree(tree.content, format) : [];
+	const entries = new Map(items.map((item) => [item.name, item.id]));
+	const listsId = entries.get("coverage.json");
 	const lists = listsId === undefined ? undefined : await objects.read(listsId);
 	const coverage =
 		lists === undefined ? undefined : decodeCoverageLists(lists.content.toString("utf8"));
 	if (coverage === undefined) return undefined;
 	const rules = {
-		infoExclude: entries?.get("info-exclude"),
-		excludesFile: entries?.get("excludes-file"),
+		infoExclude: entries.get("info-exclude"),
+		excludesFile: entries.get("excludes-file"),
 	};
 	return { coverage, rules };
 }

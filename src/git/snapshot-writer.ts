@@ -15,12 +15,13 @@ import {
 	subjects,
 } from "../core/coverage.ts";
 import { RewindError } from "../core/errors.ts";
-import type { ObjectId } from "../core/ids.ts";
+import { type ObjectId, trustedObjectId } from "../core/ids.ts";
+import { fileModes } from "../core/plan.ts";
 import type { Owner } from "../engine/ports.ts";
 import { untilNoGc } from "./gc.ts";
 import type { Keepalive, Kept } from "./keepalive.ts";
 import type { RunHere } from "./listing.ts";
-import { commitBytes, emptyTree, hashObject, treeBytes } from "./objects.ts";
+import { commitBytes, emptyTree, hashObject, type NewObject, treeBytes } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
 import { type RuleFiles, rulesOf } from "./rules.ts";
@@ -28,6 +29,8 @@ import { nulRecords } from "./run.ts";
 
 export interface SnapshotDraft {
 	readonly tree: ObjectId;
+	/** What of the tree is not written yet; absent when git wrote all of it. */
+	readonly made: readonly NewObject[] | undefined;
 	readonly head: SnapshotHead;
 	readonly coverage: CoverageLists;
 	readonly rules: RuleFiles;
@@ -43,8 +46,6 @@ export interface SnapshotWriter {
 	equalsBefore(draft: SnapshotDraft): boolean;
 }
 
-type Body = readonly [type: "blob" | "tree" | "commit", content: Buffer];
-
 export function createSnapshotWriter(
 	repository: Repository,
 	git: RunHere,
@@ -52,32 +53,37 @@ export function createSnapshotWriter(
 	keepalive: Keepalive,
 ): SnapshotWriter {
 	const { format } = repository;
-	const idOf = ([type, content]: Body): ObjectId => hashObject(format, type, content);
+	const idOf = ({ type, content }: NewObject): ObjectId => hashObject(format, type, content);
 
 	/** The objects of a coverage commit, in the order to write them; the commit last. */
-	function coverageBodies(draft: SnapshotDraft): readonly [...Body[], Body] {
+	function coverageObjects(draft: SnapshotDraft): readonly [...NewObject[], NewObject] {
 		const files: readonly (readonly [name: string, content: Buffer])[] = [
 			["coverage.json", Buffer.from(encodeCoverageLists(draft.coverage))],
 			["excludes-file", draft.rules.excludesFile],
 			["info-exclude", draft.rules.infoExclude],
 		];
 		const used = files.filter(([, content]) => content.length > 0);
-		const blobs = used.map(([, content]): Body => ["blob", content]);
-		const entries = used.map(([name, content]) => ({ name, id: idOf(["blob", content]) }));
-		const tree: Body = ["tree", treeBytes(entries)];
+		const blobs = used.map(([, content]): NewObject => ({ type: "blob", content }));
+		const items = used.map(([name, content]) => ({
+			name,
+			mode: fileModes.file,
+			id: idOf({ type: "blob", content }),
+		}));
+		const tree: NewObject = { type: "tree", content: treeBytes(items) };
 		const message = `${subjects.coverage}\n`;
 		// No date: equal coverage is one object. [R11]
 		const commit = commitBytes({ tree: idOf(tree), parents: [], seconds: 0, message });
-		return [...blobs, tree, ["commit", commit]];
+		return [...blobs, tree, { type: "commit", content: commit }];
 	}
 
-	function snapshotBodies(draft: SnapshotDraft): {
-		bodies: readonly Body[];
+	/** All that is to be written for it. */
+	function snapshotObjects(draft: SnapshotDraft): {
+		objects: readonly NewObject[];
 		id: ObjectId;
 		coverageId: ObjectId;
 	} {
 		const known = sameCoverage(draft) ? draft.before?.coverageId : undefined;
-		const coverage = known === undefined ? coverageBodies(draft) : [];
+		const coverage = known === undefined ? coverageObjects(draft) : [];
 		const last = coverage.at(-1);
 		const coverageId = known ?? (last === undefined ? undefined : idOf(last));
 		if (coverageId === undefined)
@@ -88,15 +94,15 @@ export function createSnapshotWriter(
 			seconds: Math.floor(draft.head.takenAt / 1000),
 			message: encodeSnapshotMessage(draft.head),
 		});
-		const commit: Body = ["commit", content];
-		return { bodies: [...coverage, commit], id: idOf(commit), coverageId };
+		const commit: NewObject = { type: "commit", content };
+		return { objects: [...(draft.made ?? []), ...coverage, commit], id: idOf(commit), coverageId };
 	}
 
-	/** Every object that `draft` adds to the snapshot before it. */
-	async function newContent({ tree, before }: SnapshotDraft): Promise<Set<ObjectId>> {
+	/** Every object that git wrote for `draft` beyond what the snapshot before it has. */
+	async function newContent({ tree, made, before }: SnapshotDraft): Promise<Set<ObjectId>> {
 		const ids = new Set([tree]);
 		const from = before?.tree ?? emptyTree(format);
-		if (from === tree) return ids;
+		if (from === tree || made !== undefined) return ids;
 		const { stdout } = await git([
 			"diff-tree",
 			"-r",
@@ -110,7 +116,7 @@ export function createSnapshotWriter(
 		for (const record of nulRecords(stdout)) {
 			if (!record.startsWith(":")) continue;
 			const [, mode, , id] = record.split(" ");
-			if (id !== undefined && mode !== "000000" && mode !== "160000") ids.add(writer.trusted(id));
+			if (id !== undefined && mode !== "000000" && mode !== "160000") ids.add(trustedObjectId(id));
 		}
 		return ids;
 	}
@@ -138,15 +144,15 @@ export function createSnapshotWriter(
 
 	/**
 	 * A `git gc --prune=now` between writing and keeping takes what it saw unreachable. What we hold in memory is
-	 * written again; content of files is not, so then the keep commit goes and the capture starts over.
+	 * written again; what git made of files is not, so then the keep commit goes and the capture starts over.
 	 */
 	async function ensureWhole(
 		content: ReadonlySet<ObjectId> | undefined,
-		bodies: readonly Body[],
+		objects: readonly NewObject[],
 		kept: Kept,
 	): Promise<void> {
-		const all = [...bodies, ["commit", kept.body] as const];
-		if (await isWhole(content, new Map(all.map((body) => [idOf(body), body])))) return;
+		const all = [...objects, { type: "commit", content: kept.body } as const];
+		if (await isWhole(content, new Map(all.map((object) => [idOf(object), object])))) return;
 		await keepalive.withdraw(kept);
 		throw new RewindError(
 			"object-missing",
@@ -157,13 +163,13 @@ export function createSnapshotWriter(
 	/** Looks until no gc runs any more; `content` is absent when not even the trees could be read. */
 	async function isWhole(
 		content: ReadonlySet<ObjectId> | undefined,
-		ours: ReadonlyMap<ObjectId, Body>,
+		ours: ReadonlyMap<ObjectId, NewObject>,
 	): Promise<boolean> {
 		if (content === undefined) return false;
 		const isGone = await untilNoGc(repository, async () => {
 			const missing = await missingOf([...ours.keys(), ...content]);
-			for (const [id, body] of ours) if (missing.has(id)) await writer.write(...body);
-			return [...content].some((id) => missing.has(id)) || undefined;
+			await writer.write([...ours].filter(([id]) => missing.has(id)).map(([, object]) => object));
+			return [...content].some((id) => missing.has(id) && !ours.has(id)) || undefined;
 		});
 		return isGone !== true;
 	}
@@ -187,15 +193,12 @@ export function createSnapshotWriter(
 			draft.before.head?.worktree === draft.head.worktree &&
 			sameCoverage(draft),
 		async write(draft) {
-			const { bodies, id, coverageId } = snapshotBodies(draft);
-			// Independent of one another until the ref moves, so they run side by side.
+			const { objects, id, coverageId } = snapshotObjects(draft);
+			// Independent of one another, so they run side by side.
 			const content = newContent(draft).catch(() => undefined);
-			const written = Promise.all(bodies.map((body) => writer.write(...body)));
-			// `keep` awaits it; where that fails before it comes to it, its own failure is the one told.
-			written.catch(() => undefined);
 			const seconds = Math.floor(draft.head.takenAt / 1000);
-			const kept = await keepalive.keep([id], draft.owner, seconds, written);
-			await ensureWhole(await content, bodies, kept);
+			const kept = await keepalive.keep([id], draft.owner, seconds, objects);
+			await ensureWhole(await content, objects, kept);
 			const { tree, head, coverage } = draft;
 			return { id, tree, head, coverageId, coverage, rules: rulesOf(draft.rules, format) };
 		},

@@ -20,7 +20,7 @@ import { ignoredByRules } from "./ignore-rules.ts";
 import { worktreeIdentity } from "./identity.ts";
 import { createKeepalive } from "./keepalive.ts";
 import { runIn, withoutIndex } from "./listing.ts";
-import { createObjectReader, emptyTree, parseCommit } from "./objects.ts";
+import { createObjectReader, emptyTree, hashObject, parseCommit } from "./objects.ts";
 import { createObjectWriter } from "./object-writer.ts";
 import { createPersonIndex } from "./person-index.ts";
 import { openPrivateDir, type Scope } from "./private-dir.ts";
@@ -28,6 +28,7 @@ import type { Repository } from "./repository.ts";
 import { harmless, lineOf, personEnv, privateEnv } from "./run.ts";
 import { readSnapshot } from "./snapshot-reader.ts";
 import { createSnapshotWriter } from "./snapshot-writer.ts";
+import { createTreeEditor } from "./tree-editor.ts";
 
 export interface StoreOptions {
 	readonly scope: Scope;
@@ -66,7 +67,7 @@ export async function openSnapshotStore(
 		env,
 		person,
 		personIndex,
-		writer,
+		treeEditor: createTreeEditor(format, objects),
 		snapshotWriter: createSnapshotWriter(repository, git, writer, keepalive),
 		keepalive,
 		finder,
@@ -146,8 +147,11 @@ export async function openSnapshotStore(
 			return new Set(changed.filter((path) => !committed.has(path) || differsStill.has(path)));
 		},
 		lineCounts: (from, to, signal) => countLines(git, from.tree, to.tree, signal),
-		patch: (change) => readPatch(change, { git, objects, writer, readBlob }),
-		writeBlob: (content) => writer.write("blob", content),
+		patch: (change) => readPatch(change, { git, objects, writer, format, readBlob }),
+		async writeBlob(content) {
+			await writer.write([{ type: "blob", content }]);
+			return hashObject(format, "blob", content);
+		},
 		ignoredUnder: (snapshot, paths) =>
 			ignoredByRules({ repository, snapshot, paths, git, objects }),
 		async readBlobs(ids, each) {

@@ -2,8 +2,10 @@
  * How long the agent waits for us: the recorder, driven as Pi drives it, in a session that already is long.
  *
  * A prompt is five turns that edit a file and one that only answers. How long the model takes for each is given: a
- * usual one takes a second or more before its first tool call, and captures overlap with it.
+ * usual one takes a second or more before its first tool call, and captures overlap with it. Before each prompt somebody
+ * thinks and types.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SnapshotId } from "../../src/core/ids.ts";
 import { foldLedger, type LedgerEntry } from "../../src/core/ledger.ts";
 import { type Binding, customTypes, encodeTurn } from "../../src/core/records.ts";
@@ -26,6 +28,7 @@ export interface TurnsResult {
 }
 
 const turnsPerPrompt = 6;
+const personMs = 2_000;
 /** Entries that the session has before; records of ours among them. */
 const entriesBefore = 2_000;
 
@@ -55,6 +58,7 @@ export async function benchTurns(
 	const starts: Sample[] = [];
 	const settles: Sample[] = [];
 	for (let prompt = 0; prompt < prompts; prompt++) {
+		await sleep(personMs);
 		const run = await runPrompt(recorder, append, edit, modelMs);
 		turns.push(...run.turns);
 		starts.push(run.start);
@@ -87,7 +91,7 @@ async function runPrompt(
 	const start = blocked.take();
 	for (let turn = 1; turn <= turnsPerPrompt; turn++) {
 		await blocked.during(() => recorder.bindWaiting()); // context
-		await new Promise((resolve) => setTimeout(resolve, modelMs));
+		await sleep(modelMs);
 		const answer = {};
 		const id = append(answer);
 		if (turn < turnsPerPrompt) {

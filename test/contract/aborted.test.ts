@@ -48,7 +48,7 @@ test("a git that cannot write objects fails the capture, and no promise is left 
 	process.on("unhandledRejection", note);
 	const bin = join(world.at, "failing-bin");
 	mkdirSync(bin);
-	const script = `#!/bin/sh\ncase "$*" in *hash-object*) echo "fatal: no" >&2; exit 128;; esac\nPATH='${path}' exec git "$@"\n`;
+	const script = `#!/bin/sh\ncase "$*" in *unpack-objects*) echo "fatal: no" >&2; exit 128;; esac\nPATH='${path}' exec git "$@"\n`;
 	writeFileSync(join(bin, "git"), script);
 	chmodSync(join(bin, "git"), 0o755);
 	const before = world.files({ inodes: true });

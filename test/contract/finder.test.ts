@@ -1,94 +1,13 @@
 /** What changed is found without asking git where that can be told, and then it is all that git would have found. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { execFileSync } from "node:child_process";
-import {
-	copyFileSync,
-	readFileSync,
-	renameSync,
-	statSync,
-	utimesSync,
-	writeFileSync,
-} from "node:fs";
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createLookThreads } from "../../src/git/look-threads.ts";
-import { privateEnv } from "../../src/git/run.ts";
-import { enter, gitBytes, openAt, openEngine, owner, privateDir } from "../support/engine.ts";
-import { watchGit } from "../support/git-wrapper.ts";
-import { createWorld, type World, type WorldOptions } from "../support/world.ts";
-
-const path = process.env["PATH"] ?? "";
-afterEach(() => void (process.env["PATH"] = path));
-
-/** Longer than a change can be too young for its times to tell. */
-const ripe = (): Promise<void> => sleep(150);
-
-/** An engine whose calls of git are written down. */
-async function openWatched(options?: WorldOptions, maxFileBytes = 1_000) {
-	const world = createWorld(options);
-	enter(world.env);
-	const watched = watchGit(world.at);
-	process.env["PATH"] = watched.path;
-	const opened = await openAt(world.root, { maxFileBytes });
-	if (opened.kind !== "ready") throw new Error(opened.message);
-	const { rewind } = opened;
-	const capture = async () => (await rewind.capture({ owner })).snapshot;
-	return {
-		world,
-		capture,
-		/** Captures until git's memory stands, and a little longer. */
-		async learn() {
-			await capture();
-			await ripe();
-			await capture();
-			await ripe();
-			await capture();
-		},
-		calls: watched.calls,
-		names: async () => namesOf(world, (await capture()).tree),
-		async [Symbol.asyncDispose]() {
-			await rewind.close();
-			await world.end();
-		},
-	};
-}
-
-const namesOf = (world: World, tree: string): string[] =>
-	gitBytes(world, ["ls-tree", "-r", "-z", "--name-only", tree])
-		.toString("latin1")
-		.split("\0")
-		.filter(Boolean);
-
-/** The tree of all files that are not ignored, by an index that knows nothing. */
-function freshTree(world: World): string {
-	const index = join(world.at, "fresh-index");
-	world.shell(`rm -f '${index}'; export GIT_INDEX_FILE='${index}'; git add -A . 2> /dev/null`);
-	return world.shell(`GIT_INDEX_FILE='${index}' git write-tree`).trim();
-}
-
-/**
- * What git finds, by the private index and nothing else that it remembers: every file is compared by its content, every
- * folder is read.
- */
-function foundByGit(world: World): string {
-	const gitDir = privateDir(world);
-	const index = join(world.at, "suspicious-index");
-	copyFileSync(join(gitDir, "all/index"), index);
-	utimesSync(index, 1, 1);
-	const dirs = {
-		gitDir: join(gitDir, "all"),
-		workTree: world.root,
-		objects: world.path(".git/objects"),
-		indexFile: index,
-	};
-	const env = { ...privateEnv(dirs), GIT_DISABLE_UNTRACKED_CACHE: "1" };
-	const args = ["status", "--porcelain", "--no-renames", "-uall"];
-	return execFileSync("git", args, { cwd: world.root, env, encoding: "utf8" });
-}
-
-const listings = (calls: readonly string[]): string[] =>
-	calls.filter((call) => /^(?:status|ls-files)/.test(call));
+import { openEngine, privateDir } from "../support/engine.ts";
+import { foundByGit, freshTree, listings, openWatched, ripe } from "../support/watched.ts";
 
 const ordinary: Readonly<Record<string, { init?: string[]; first?: string }>> = {
 	"a small repository": {},
@@ -360,7 +279,14 @@ describe("nothing that git would find is missed:", () => {
 			{ weight: 1, arbitrary: fc.record({ do: fc.constant("swap" as const), name }) },
 		);
 		const turns = fc.array(
-			fc.record({ steps: fc.array(step, { maxLength: 2 }), wait: fc.boolean() }),
+			fc.record({
+				steps: fc.array(step, { maxLength: 2 }),
+				wait: fc.boolean(),
+				by: fc.oneof(
+					{ weight: 4, arbitrary: fc.constant("here" as const) },
+					{ weight: 1, arbitrary: fc.constant("another process" as const) },
+				),
+			}),
 			{
 				minLength: 6,
 				maxLength: 12,
@@ -371,12 +297,13 @@ describe("nothing that git would find is missed:", () => {
 			fc.asyncProperty(turns, async (all) => {
 				await using setup = await openWatched();
 				const { world, capture, learn, calls } = setup;
+				await using other = await openEngine(world);
 				await learn();
-				for (const { steps, wait } of all) {
+				for (const { steps, wait, by } of all) {
 					world.shell(steps.map(shellOf).join("\n"));
 					if (wait) await ripe();
 					calls();
-					await capture();
+					await (by === "here" ? capture() : other.capture());
 					if (listings(calls()).length === 0) quick++;
 					expect(foundByGit(world)).toBe("");
 				}

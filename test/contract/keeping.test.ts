@@ -321,7 +321,7 @@ test("what must go is taken back also when a sweep folded its keep commit in the
 	const objects = createObjectReader(format, dir, env);
 	const keepalive = createKeepalive(repository, createObjectWriter(format, dir, env), objects);
 	const bad = trustedObjectId(world.git("commit-tree", "-m", "bad", "HEAD^{tree}").trim());
-	const kept = await keepalive.keep([bad], { sessionId: "two" }, 1, Promise.resolve());
+	const kept = await keepalive.keep([bad], { sessionId: "two" }, 1, []);
 	const list = await keepalive.list();
 	if (list === undefined) throw new Error("nothing kept");
 	expect(await keepalive.rewrite(list, list.snapshots)).toBe(true);

@@ -1,0 +1,158 @@
+/**
+ * What a capture has to look at, and what becomes of each: staged, taken off the index, or named as not covered.
+ *
+ * Names come from the listing and from what no listing names: forced files, files that changed in the very second in
+ * which they were captured, special files.
+ */
+import { statfs } from "node:fs/promises";
+import type { NotCovered, Snapshot } from "../core/coverage.ts";
+import { notCoveredIndex } from "../core/coverage.ts";
+import { RewindError } from "../core/errors.ts";
+import type { BytePath } from "../core/ids.ts";
+import { blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
+import { type Classified, classify, type OwnPaths, overTurnLimit } from "./classify.ts";
+import { listFolders, listIndex, type Listing, type RunHere, runIn } from "./listing.ts";
+import type { IndexNews, PersonIndex } from "./person-index.ts";
+import type { Repository } from "./repository.ts";
+
+export interface SurveyDeps {
+	readonly repository: Repository;
+	/** Environment of the private git dir. */
+	readonly env: NodeJS.ProcessEnv;
+	readonly personIndex: PersonIndex;
+	readonly own: OwnPaths;
+	readonly maxFileBytes: number;
+}
+
+export interface SurveyRequest {
+	readonly git: RunHere;
+	readonly listing: Listing;
+	readonly news: IndexNews;
+	readonly last: Snapshot | undefined;
+	/** More paths to look at. */
+	readonly also: readonly BytePath[];
+	/** Paths to look at, which the index is not to be believed about. */
+	readonly again: ReadonlySet<BytePath>;
+	readonly signal: AbortSignal | undefined;
+}
+
+export interface Survey {
+	readonly found: Classified;
+	/** To be taken off the index, before anything is staged. */
+	readonly drop: readonly BytePath[];
+}
+
+/** Free disk space, beyond what is about to be written, below which nothing is captured. */
+const freeBytesMin = 32 * 1024 * 1024;
+
+/** Gives the function that surveys; it throws `no-space`, and what git's listings throw. */
+export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Promise<Survey> {
+	const { repository, env, personIndex } = deps;
+	const { root, format } = repository;
+
+	async function survey(request: SurveyRequest): Promise<Survey> {
+		const { git, listing, news, last, also, again, signal } = request;
+		// A captured file or link that is a folder now: git says that it is gone, and nothing of what is in it.
+		const swapped = listing.changed.filter((path) => lstatAt(root, path)?.isDirectory() === true);
+		const folders = [...listing.folders, ...swapped];
+		const nested = folders.filter((folder) => holdsRepository(root, folder));
+		const plainFolders = folders.filter((folder) => !holdsRepository(root, folder));
+		// Not in the index: to take them off it would cost a process, and git's memory of their folders.
+		const outside = new Set([
+			...listing.untracked,
+			...(await listFolders(git, plainFolders, signal)),
+		]);
+		const candidates = new Set([
+			...listing.changed,
+			...outside,
+			...nested,
+			...again,
+			...news.add,
+			...also,
+			// Once off the index, a special file is in no listing any more; it stays named while it is there.
+			...pathsNamed(last, "special-file"),
+		]);
+		const found = await limitTurn(await classifyAll(candidates));
+		await assertSpace(found);
+		const drop = [
+			...found.drop.filter((path) => !outside.has(path)),
+			// Taken off first, a path is hashed again whatever its times say.
+			...[...again].filter((path) => found.signatures.has(path)),
+			...news.remove,
+			...(await insideNewRepositories(git, found, last)),
+		];
+		return { found, drop };
+	}
+
+	/** A large file that the person committed costs nothing: its very bytes are in the repository. */
+	async function classifyAll(candidates: ReadonlySet<BytePath>): Promise<Classified> {
+		const known = new Set<BytePath>();
+		const input = {
+			root,
+			own: deps.own,
+			maxFileBytes: deps.maxFileBytes,
+			isSparse: personIndex.isSparse,
+			isKnownContent: (path: BytePath) => known.has(path),
+		};
+		const first = classify(candidates, input);
+		for (const { path, reason } of first.notCovered)
+			if (reason === "too-large" && (await isInRepository(path))) known.add(path);
+		return known.size === 0 ? first : classify(candidates, input);
+	}
+
+	async function isInRepository(path: BytePath): Promise<boolean> {
+		if (!(await personIndex.tracked()).has(path)) return false;
+		const id = blobIdAt(root, path, format);
+		if (id === undefined) return false;
+		return (await runIn(root, env)(["cat-file", "-e", id], { answers: [1, 128] })).code === 0;
+	}
+
+	async function limitTurn(found: Classified): Promise<Classified> {
+		if (overTurnLimit(found.sizes, () => false).size === 0) return found;
+		const tracked = await personIndex.tracked();
+		const over = overTurnLimit(found.sizes, (path) => tracked.has(path));
+		const named = [...over].map((path): NotCovered => ({
+			path,
+			reason: "turn-limit",
+			size: found.sizes.get(path) ?? 0,
+		}));
+		return {
+			...found,
+			stage: found.stage.filter((path) => !over.has(path)),
+			drop: [...found.drop, ...over],
+			notCovered: [...found.notCovered, ...named],
+		};
+	}
+
+	/** A folder with captured files that became another repository: what the index has of it goes. */
+	async function insideNewRepositories(
+		git: RunHere,
+		found: Classified,
+		last: Snapshot | undefined,
+	): Promise<BytePath[]> {
+		if (found.repositories.size === 0 || last === undefined) return [];
+		const known = new Set<string>(pathsNamed(last, "nested-repository"));
+		const fresh = [...found.repositories].filter((path) => !known.has(`${path}/`));
+		if (fresh.length === 0) return [];
+		const isInside = notCoveredIndex(fresh.map((path) => ({ path, reason: "nested-repository" })));
+		return (await listIndex(git)).filter((path) => isInside(path) !== undefined);
+	}
+
+	async function assertSpace(found: Classified): Promise<void> {
+		let bytes = 0;
+		for (const size of found.sizes.values()) bytes += size;
+		if (bytes < freeBytesMin) return; // git itself says when even that does not fit
+		const { bavail, bsize } = await statfs(repository.objectsDir);
+		if (bavail * bsize > bytes + freeBytesMin) return;
+		throw new RewindError("no-space", "Not enough free disk space for a snapshot", {
+			hint: "No files were changed; free some space",
+		});
+	}
+
+	return survey;
+}
+
+const pathsNamed = (snapshot: Snapshot | undefined, why: NotCovered["reason"]): BytePath[] =>
+	(snapshot?.coverage.notCovered ?? [])
+		.filter(({ reason }) => reason === why)
+		.map(({ path }) => path);

@@ -1,0 +1,137 @@
+/** Where only the content of captured files changed, a capture is one write of objects and one move of the ref. */
+import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { expectSound, gitBytes, openEngine, privateDir } from "../support/engine.ts";
+import { foundByGit, freshTree, listings, openWatched, ripe } from "../support/watched.ts";
+import type { World } from "../support/world.ts";
+
+const indexOf = (world: World): Buffer => readFileSync(join(privateDir(world), "all/index"));
+
+/** `--git-dir x -c a=b update-ref y` is `update-ref`. */
+const verbs = (calls: readonly string[]): string[] =>
+	calls.map((call) => /^(?:-c \S+ |--\S+ \S+ )*(\S+)/.exec(call)?.[1] ?? call);
+
+const manyFiles =
+	"for i in $(seq 0 149); do mkdir -p many/$((i % 10)); echo $i > many/$((i % 10))/$i; done";
+
+test.each([
+	[1, ["unpack-objects", "update-ref"]],
+	// So many that git keeps them as a pack; whether all of it is there is asked of git then.
+	[150, ["index-pack", "update-ref", "cat-file"]],
+] as const)(
+	"%i edits: git's own tree, in two processes or three, and the index stays as it is",
+	async (count, expected) => {
+		await using setup = await openWatched();
+		const { world, capture, learn, calls } = setup;
+		world.shell(`${manyFiles}; chmod +x many/3/13`);
+		await learn();
+		// The process that reads trees stays.
+		world.write("many/0/0", "read\n");
+		await capture();
+		for (let i = 0; i < count; i++) world.write(`many/${i % 10}/${i}`, `${i}, edited\n`);
+		await ripe();
+		const index = indexOf(world);
+		calls();
+		const { tree } = await capture();
+		expect(verbs(calls())).toEqual(expected);
+		expect(indexOf(world).equals(index)).toBe(true);
+		expect(tree).toBe(freshTree(world));
+		expect(foundByGit(world)).toBe("");
+		expectSound(world);
+	},
+);
+
+test("an executable bit alone, one with content, and a file that was only touched", async () => {
+	await using setup = await openWatched();
+	const { world, capture, learn, calls } = setup;
+	await learn();
+	chmodSync(world.path("a.txt"), 0o755);
+	world.write("dir/b.txt", "#!\n");
+	chmodSync(world.path("dir/b.txt"), 0o755);
+	world.shell("touch -d '1 hour ago' dir/c.txt");
+	await ripe();
+	calls();
+	const { tree } = await capture();
+	expect(listings(calls())).toEqual([]);
+	expect(tree).toBe(freshTree(world));
+	expect(
+		gitBytes(world, ["ls-tree", "-r", tree])
+			.toString()
+			.match(/^100755/gm),
+	).toHaveLength(2);
+});
+
+test("with core.fileMode=false an edit does not change which files are executable", async () => {
+	await using setup = await openWatched({}, undefined, (world) => {
+		world.shell("chmod +x a.txt; git commit -qam executable; git config core.fileMode false");
+	});
+	const { world, capture, learn } = setup;
+	await learn();
+	const modes = async (): Promise<string> =>
+		gitBytes(world, ["ls-tree", (await capture()).tree, "a.txt"])
+			.toString()
+			.slice(0, 6);
+	const before = await modes();
+	world.write("a.txt", "edited\n");
+	chmodSync(world.path("a.txt"), before === "100755" ? 0o644 : 0o755);
+	await ripe();
+	expect(await modes()).toBe(before);
+});
+
+test("who comes after finds what was captured without the index, and what changed since", async () => {
+	await using setup = await openWatched();
+	const { world, capture, learn, calls } = setup;
+	await learn();
+	calls();
+	for (const content of ["1\n", "2\n", "3\n"]) {
+		world.write("a.txt", content);
+		await capture();
+	}
+	expect(listings(calls())).toEqual([]);
+	await using other = await openEngine(world);
+	const same = await other.capture();
+	expect(same.tree).toBe(freshTree(world));
+	// Of the same size, in the same second as what the index has of it.
+	world.write("a.txt", "4\n");
+	world.write("new", "n\n");
+	expect((await other.capture()).tree).toBe(freshTree(world));
+	world.write("a.txt", "5\n");
+	expect((await capture()).tree).toBe(freshTree(world));
+});
+
+test.each(["the ref", "the ref, and all that only it kept"])(
+	"%s is gone between two captures: the next one is whole",
+	async (what) => {
+		await using setup = await openWatched();
+		const { world, capture, learn } = setup;
+		world.write("dir/deep/only-here", "1\n");
+		await learn();
+		world.write("a.txt", "edited\n");
+		await capture();
+		world.git("update-ref", "-d", "refs/pi-rewind/store");
+		if (what !== "the ref") world.git("prune", "--expire=now");
+		world.write("a.txt", "edited again\n");
+		await ripe();
+		expect((await capture()).tree).toBe(freshTree(world));
+		expectSound(world);
+		world.git("gc", "-q", "--prune=now");
+		expectSound(world);
+	},
+);
+
+test("a tree that is damaged is not built upon", async () => {
+	await using setup = await openWatched();
+	const { world, capture, learn } = setup;
+	world.write("ours/x", "1\n");
+	await learn();
+	const { tree } = await capture();
+	const ours = world.git("rev-parse", `${tree}:ours`).trim();
+	rmSync(world.path(`.git/objects/${ours.slice(0, 2)}/${ours.slice(2)}`));
+	world.write("ours/x", "edited\n");
+	await ripe();
+	const after = await capture();
+	expect(after.tree).toBe(freshTree(world));
+	// The one before stays damaged.
+	world.git("rev-list", "--objects", after.id);
+});
