@@ -110,32 +110,44 @@ export function blobIdAt(root: string, path: BytePath, format: ObjectFormat): st
 }
 
 /**
- * A plain file's content, and the state that it had before and after it was read; absent when it is none, cannot be read,
- * or changed meanwhile.
+ * The content of a plain file or a link, and the state that it had before and after it was read; absent when it is
+ * neither, cannot be read, or changed meanwhile.
  */
 export function readSettled(
 	root: string,
 	path: BytePath,
 ): { readonly content: Buffer; readonly stats: BigIntStats } | undefined {
-	let fd: number | undefined;
 	try {
-		// As in `blobIdAt`.
-		const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-		fd = openSync(absolutePath(root, path), flags);
-		const stats = fstatSync(fd, { bigint: true });
-		if (!stats.isFile()) return undefined;
-		const content = readFileSync(fd);
-		const after = fstatSync(fd, { bigint: true });
+		const before = lstatAt(root, path);
+		if (before === undefined) return undefined;
+		const file = absolutePath(root, path);
+		const content = before.isSymbolicLink()
+			? readlinkSync(file, { encoding: "buffer" })
+			: readPlain(file, before);
+		const after = lstatAt(root, path);
 		const isSettled =
-			after.ctimeNs === stats.ctimeNs &&
-			after.mtimeNs === stats.mtimeNs &&
-			stats.size === BigInt(content.length);
-		return isSettled ? { content, stats } : undefined;
+			content !== undefined &&
+			after?.ino === before.ino &&
+			after.ctimeNs === before.ctimeNs &&
+			after.mtimeNs === before.mtimeNs &&
+			before.size === BigInt(content.length);
+		return isSettled ? { content, stats: before } : undefined;
 	} catch {
 		// Whoever asks has another way, which says what is wrong.
 		return undefined;
+	}
+}
+
+/** Absent when it is not the file that `stats` are of. */
+function readPlain(file: Buffer, stats: BigIntStats): Buffer | undefined {
+	if (!stats.isFile()) return undefined;
+	// As in `blobIdAt`.
+	const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+	const fd = openSync(file, flags);
+	try {
+		return fstatSync(fd, { bigint: true }).ino === stats.ino ? readFileSync(fd) : undefined;
 	} finally {
-		if (fd !== undefined) closeSync(fd);
+		closeSync(fd);
 	}
 }
 

@@ -1,8 +1,8 @@
 /**
  * The order of a capture.
  *
- *   lock ▸ rules ▸ list ▸ survey ┬▸ edit the tree in place ───────────┬▸ coverage ▸ commit ▸ keep ▸ verify ▸ private HEAD
- *                                └▸ stage in the index ▸ write-tree ──┘
+ *   lock ▸ rules ▸ list ▸ survey ┬▸ edit the last tree ─────┬▸ coverage ▸ commit ▸ keep ▸ verify ▸ private HEAD
+ *                                └▸ stage ▸ write-tree ─────┘
  *
  * Invariants: [R2] durable, then kept, then returned (and only then recorded). [R6] the person's index, HEAD and refs
  * are read, never written. [R7] what is not covered is in the snapshot's coverage. [R11] an equal state is the same
@@ -20,19 +20,18 @@ import { acquireLock } from "../disk/process-lock.ts";
 import type { Captured, CaptureRequest, Owner } from "../engine/ports.ts";
 import { bitsNow, readBits } from "./bits.ts";
 import { type Classified, isOwn } from "./classify.ts";
-import { type EditedInPlace, editInPlace } from "./edit-in-place.ts";
 import type { Finder } from "./finder.ts";
 import { headPosition } from "./head.ts";
 import { keepIdentity, placeOf } from "./identity.ts";
 import type { Keepalive } from "./keepalive.ts";
-import { type Listing, type RunHere, runIn } from "./listing.ts";
-import { emptyTree, printedId } from "./objects.ts";
+import { type RunHere, runIn } from "./listing.ts";
+import { emptyTree } from "./objects.ts";
 import { copyIndex, type PrivateDir, type Scope } from "./private-dir.ts";
 import { gitDirNamedBy } from "./repository.ts";
 import { readRuleFiles } from "./rules.ts";
 import type { SnapshotDraft, SnapshotWriter } from "./snapshot-writer.ts";
-import { stagePaths } from "./stage-paths.ts";
-import { createSurvey, type Survey, type SurveyDeps } from "./survey.ts";
+import { createSurvey, type SurveyDeps, type SurveyRequest } from "./survey.ts";
+import { type Taken, takeByEdit, takeByIndex } from "./take.ts";
 import type { TreeEditor } from "./tree-editor.ts";
 import { ageIndex, loadYoung, saveYoung, touchedYoung, youngOf } from "./young.ts";
 
@@ -55,21 +54,12 @@ const lockWaitMs = 4_000;
 /** Kept snapshots tried, newest first, for an index to start again from. */
 const rebuildCandidatesMax = 50;
 
-/** What was captured of the files. */
-interface Taken {
-	readonly tree: ObjectId;
-	readonly found: Classified;
-	/** What could not be staged after all. */
-	readonly failed: readonly NotCovered[];
-	/** Absent when the index has it. */
-	readonly edited?: EditedInPlace;
-}
-
 /** Gives the function that captures once; callers see to it that captures do not overlap within this process. */
 export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => Promise<Captured> {
 	const { repository, dir, env, keepalive, personIndex, finder } = deps;
 	const { root, format } = repository;
 	const survey = createSurvey(deps);
+	const empty = emptyTree(format);
 	/** The snapshot that the private HEAD names, as last read. */
 	let last: Snapshot | undefined;
 	/** `session snapshot`: whom this process has seen to be an owner of what. */
@@ -185,20 +175,25 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			personIndex.news(git),
 			headPosition(repository, deps.person),
 		]);
-		const surveyWith = (again: ReadonlySet<BytePath>): Promise<Survey> =>
-			survey({ git, listing, news, last, also: request.also ?? [], again, signal });
-		const byMemory = listing.by === "memory";
 		const doubtful = new Set([
-			...(byMemory ? listing.changed : touchedYoung(young, root, new Set(listing.changed))),
+			// Memory knows all of the times, so what is young to git is in its listing, too.
+			...(listing.by === "git" ? touchedYoung(young, root, new Set(listing.changed)) : []),
 			...listing.unequal,
+			...listing.missing,
 		]);
-		const taken =
-			(byMemory ? await takeInPlace(listing, await surveyWith(new Set())) : undefined) ??
-			(await takeByIndex(git, listing, await surveyWith(doubtful), signal));
-		const { found, failed, edited } = taken;
+		const also = request.also ?? [];
+		const ownsIndex = copy === undefined;
+		const taken = await take(
+			{ git, listing, news, last, also, again: doubtful, signal },
+			ownsIndex,
+		);
+		const { tree, found, failed } = taken;
+		// An unmounted or vanished working tree looks like one whose files were all deleted.
+		if (tree === empty && last !== undefined && last.tree !== empty)
+			await assertRootIsThere(undefined);
 		const draft: SnapshotDraft = {
-			tree: taken.tree,
-			made: edited?.made,
+			tree,
+			made: taken.made,
 			head: {
 				v: 1,
 				worktree: deps.worktreeId,
@@ -213,35 +208,29 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			owner: request.owner,
 		};
 		const captured = await reuseOrWrite(draft, request, copy === undefined);
-		if (edited !== undefined) finder.renew(edited.stats);
-		if (copy === undefined)
-			await saveYoung(dir.gitDir, youngOf(found.signatures, young, leftIndex(found), startedAt));
+		if (copy !== undefined) return captured;
+		finder.left(taken.behind, taken.stats);
+		await saveYoung(dir.gitDir, youngOf(found.signatures, young, leftIndex(found), startedAt));
 		return captured;
 	}
 
-	/** Without the index, where only captured files have other content. */
-	async function takeInPlace(
-		listing: Listing,
-		{ found, drop }: Survey,
-	): Promise<Taken | undefined> {
-		const changed = new Set(listing.changed);
-		if (drop.length > 0 || !found.stage.every((path) => changed.has(path))) return undefined;
+	/** By edit where that can be, else by index. */
+	async function take(request: SurveyRequest, ownsIndex: boolean): Promise<Taken> {
+		const { git, listing, again, signal } = request;
+		const byMemory = listing.by === "memory";
+		// Memory has each file as it was captured, whatever the index has of it.
+		const first = await survey(byMemory ? { ...request, again: new Set() } : request);
+		// With a copy of the index, the last snapshot may be another by now than the one that git compared with.
+		const base = ownsIndex ? last : undefined;
 		// What is not made anew has to be there: only a kept snapshot is sure to be whole.
-		if (last === undefined || !(await keepalive.isKept(last.id))) return undefined;
-		const edited = await editInPlace(repository, deps.treeEditor, last, found);
-		return edited && { tree: edited.tree, found, failed: [], edited };
-	}
-
-	async function takeByIndex(
-		git: RunHere,
-		{ unequal }: Listing,
-		{ found, drop }: Survey,
-		signal: AbortSignal | undefined,
-	): Promise<Taken> {
-		const { changedIndex, failed } = await stagePaths(git, found.stage, drop, signal);
-		const isLast = !changedIndex && unequal.length === 0;
-		const tree = isLast && last !== undefined ? last.tree : await writeTree(git);
-		return { tree, found, failed };
+		const edited =
+			base !== undefined && (await keepalive.isKept(base.id))
+				? await takeByEdit(repository, deps.treeEditor, base, first)
+				: undefined;
+		if (edited !== undefined) return edited;
+		const doubtful = new Set([...listing.changed, ...again]);
+		const all = byMemory ? await survey({ ...request, again: doubtful }) : first;
+		return takeByIndex(git, repository, base, all, signal);
 	}
 
 	/** Another process may have captured since: the private HEAD says which snapshot the index stands for. */
@@ -251,15 +240,6 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		last = head === undefined ? undefined : await deps.readSnapshot(head);
 		if (last === undefined && head !== undefined)
 			throw new RewindError("object-missing", `The last snapshot, ${shortId(head)}, is gone`);
-	}
-
-	async function writeTree(git: RunHere): Promise<ObjectId> {
-		const tree = printedId((await git(["write-tree"])).stdout, format);
-		const empty = emptyTree(format);
-		// An unmounted or vanished working tree looks like one whose files were all deleted.
-		if (tree === empty && last !== undefined && last.tree !== empty)
-			await assertRootIsThere(undefined);
-		return tree;
 	}
 
 	function coverageOf(

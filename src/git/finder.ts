@@ -49,8 +49,11 @@ export interface Question {
 export interface Finder {
 	/** Throws what `listChanges` throws. */
 	changes(question: Question): Promise<Listing>;
-	/** Files of a listing by memory were captured in the state that `stats` say, and the index left as it was. */
-	renew(stats: ReadonlyMap<BytePath, BigIntStats>): void;
+	/**
+	 * A capture that owned the index left it `behind` at these paths; of files that it read itself, `stats` is the state in
+	 * which they were.
+	 */
+	left(behind: readonly BytePath[], stats: ReadonlyMap<BytePath, BigIntStats>): void;
 	/**
 	 * After a capture that owned the index: `startedAt` (ms) is when it began to look, `finish` is the last that it does to
 	 * the index. Unless `isWhole`, what the index stands for is not known.
@@ -83,8 +86,8 @@ interface State {
 interface Known extends State {
 	/** When the look at the files began that found it true of them; ms. */
 	readonly lookedAt: number;
-	/** Files that were captured without the index. */
-	readonly renewed: Set<BytePath>;
+	/** Paths of which the index has something else than that snapshot. */
+	readonly behind: readonly BytePath[];
 	/** Absent until it is read. */
 	learned?: Promise<Learned | undefined>;
 }
@@ -94,6 +97,7 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 	const threads = createLookThreads(root, format);
 	let known: Known | undefined;
 	let timer: NodeJS.Timeout | undefined;
+	let behind: readonly BytePath[] = [];
 	/** Something could not be looked at when git last listed: only git says so. */
 	let isReadable = true;
 
@@ -156,7 +160,8 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 				.filter((path) => path.endsWith("/"))
 				.map((path) => bytePathOf(path.slice(0, -1))),
 			unreadable: [],
-			unequal: [...known.renewed],
+			unequal: [],
+			missing: known.behind,
 			by: "memory",
 		};
 	}
@@ -198,9 +203,9 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 			isReadable = listing.unreadable.length === 0;
 			return listing;
 		},
-		renew(stats) {
+		left(paths, stats) {
+			behind = paths;
 			threads.renew(stats);
-			for (const path of stats.keys()) known?.renewed.add(path);
 		},
 		settle(startedAt, isWhole, finish) {
 			const before = known?.index === stateNow()?.index ? known : undefined;
@@ -210,7 +215,7 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 				known = undefined;
 				return;
 			}
-			known = { renewed: new Set(), ...before, ...now, lookedAt: startedAt };
+			known = { ...before, ...now, behind, lookedAt: startedAt };
 			learnSoon(known);
 		},
 		close() {

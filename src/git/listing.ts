@@ -28,6 +28,8 @@ export interface Listing {
 	 * index as it was.
 	 */
 	readonly unequal: readonly BytePath[];
+	/** Paths of which it may have nothing, but the private HEAD has. */
+	readonly missing: readonly BytePath[];
 	/** By whom it was found: git compares whole seconds (2.39) and content, memory all of the times and nothing else. */
 	readonly by: "git" | "memory";
 }
@@ -50,6 +52,7 @@ export async function listChanges(
 	const untracked: BytePath[] = [];
 	const folders: BytePath[] = [];
 	const unequal: BytePath[] = [];
+	const missing: BytePath[] = [];
 	for (const record of nulRecords(said.stdout)) {
 		const path = record.slice(3);
 		if (record.startsWith("??")) {
@@ -57,10 +60,19 @@ export async function listChanges(
 			else untracked.push(bytePathOf(path));
 			continue;
 		}
-		if (record[0] !== " ") unequal.push(bytePathOf(path));
+		if (record[0] === "D") missing.push(bytePathOf(path));
+		else if (record[0] !== " ") unequal.push(bytePathOf(path));
 		if (record[1] !== " ") changed.push(bytePathOf(path));
 	}
-	return { changed, untracked, folders, unreadable: unreadableIn(said), unequal, by: "git" };
+	return {
+		changed,
+		untracked,
+		folders,
+		unreadable: unreadableIn(said),
+		unequal,
+		missing,
+		by: "git",
+	};
 }
 
 /** git goes on past what it cannot read and says so in words; names stand there as they are. */

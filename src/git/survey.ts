@@ -6,12 +6,11 @@
  */
 import { statfs } from "node:fs/promises";
 import type { NotCovered, Snapshot } from "../core/coverage.ts";
-import { notCoveredIndex } from "../core/coverage.ts";
 import { RewindError } from "../core/errors.ts";
 import type { BytePath } from "../core/ids.ts";
 import { blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
 import { type Classified, classify, type OwnPaths, overTurnLimit } from "./classify.ts";
-import { listFolders, listIndex, type Listing, type RunHere, runIn } from "./listing.ts";
+import { listFolders, type Listing, type RunHere, runIn } from "./listing.ts";
 import type { IndexNews, PersonIndex } from "./person-index.ts";
 import type { Repository } from "./repository.ts";
 
@@ -37,9 +36,16 @@ export interface SurveyRequest {
 }
 
 export interface Survey {
+	readonly listing: Listing;
 	readonly found: Classified;
-	/** To be taken off the index, before anything is staged. */
+	/** Captured until now, and not to be any more. */
 	readonly drop: readonly BytePath[];
+	/** As asked. */
+	readonly again: readonly BytePath[];
+	/** Captured until now; the person's index does not have it any more. */
+	readonly leftScope: readonly BytePath[];
+	/** Repositories in which the last snapshot may have files. */
+	readonly newRepositories: readonly BytePath[];
 }
 
 /** Free disk space, beyond what is about to be written, below which nothing is captured. */
@@ -57,7 +63,7 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 		const folders = [...listing.folders, ...swapped];
 		const nested = folders.filter((folder) => holdsRepository(root, folder));
 		const plainFolders = folders.filter((folder) => !holdsRepository(root, folder));
-		// Not in the index: to take them off it would cost a process, and git's memory of their folders.
+		// To take what is not in the index off it would cost a process, and git's memory of its folders.
 		const outside = new Set([
 			...listing.untracked,
 			...(await listFolders(git, plainFolders, signal)),
@@ -74,14 +80,16 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 		]);
 		const found = await limitTurn(await classifyAll(candidates));
 		await assertSpace(found);
-		const drop = [
-			...found.drop.filter((path) => !outside.has(path)),
-			// Taken off first, a path is hashed again whatever its times say.
-			...[...again].filter((path) => found.signatures.has(path)),
-			...news.remove,
-			...(await insideNewRepositories(git, found, last)),
-		];
-		return { found, drop };
+		const missing = new Set(listing.missing);
+		const known = new Set<string>(pathsNamed(last, "nested-repository"));
+		return {
+			listing,
+			found,
+			drop: found.drop.filter((path) => !outside.has(path) || missing.has(path)),
+			again: [...again],
+			leftScope: news.remove,
+			newRepositories: [...found.repositories].filter((path) => !known.has(`${path}/`)),
+		};
 	}
 
 	/** A large file that the person committed costs nothing: its very bytes are in the repository. */
@@ -122,20 +130,6 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 			drop: [...found.drop, ...over],
 			notCovered: [...found.notCovered, ...named],
 		};
-	}
-
-	/** A folder with captured files that became another repository: what the index has of it goes. */
-	async function insideNewRepositories(
-		git: RunHere,
-		found: Classified,
-		last: Snapshot | undefined,
-	): Promise<BytePath[]> {
-		if (found.repositories.size === 0 || last === undefined) return [];
-		const known = new Set<string>(pathsNamed(last, "nested-repository"));
-		const fresh = [...found.repositories].filter((path) => !known.has(`${path}/`));
-		if (fresh.length === 0) return [];
-		const isInside = notCoveredIndex(fresh.map((path) => ({ path, reason: "nested-repository" })));
-		return (await listIndex(git)).filter((path) => isInside(path) !== undefined);
 	}
 
 	async function assertSpace(found: Classified): Promise<void> {

@@ -42,6 +42,42 @@ test.each([
 	},
 );
 
+test("a new file in a folder that is there: git lists, and that is all that it does with the index", async () => {
+	await using setup = await openWatched();
+	const { world, capture, learn, calls, names } = setup;
+	world.shell("ln -s a.txt dir/link");
+	await learn();
+	for (const name of ["dir/new", "-x", "dir.txt", "dir/a b"]) {
+		world.write(name, `${name}\n`);
+		world.shell("ln -sfn nowhere dir/link");
+		await ripe();
+		calls();
+		const { tree } = await capture();
+		expect(verbs(calls()).filter((verb) => verb !== "status" && verb !== "cat-file")).toEqual([
+			"unpack-objects",
+			"update-ref",
+		]);
+		expect(tree).toBe(freshTree(world));
+		await ripe();
+	}
+	// Whatever becomes of it then.
+	world.write("dir/new", "in place\n");
+	await capture();
+	expect(foundByGit(world)).toBe("");
+	world.shell("head -c 2000 /dev/zero > dir/new");
+	expect(await names()).not.toContain("dir/new");
+	world.shell("rm dir/new -- -x; mkdir dir/new; echo x > dir/new/-x; echo 'a b' > .gitignore");
+	await capture();
+	expect(foundByGit(world)).toBe("");
+	// Captured before it was ignored.
+	world.write("dir/a b", "ignored, edited\n");
+	expect(await names()).toContain("dir/a b");
+	await using other = await openEngine(world);
+	const { tree } = await other.capture();
+	expect(gitBytes(world, ["show", `${tree}:dir/a b`]).toString()).toBe("ignored, edited\n");
+	expectSound(world);
+});
+
 test("an executable bit alone, one with content, and a file that was only touched", async () => {
 	await using setup = await openWatched();
 	const { world, capture, learn, calls } = setup;

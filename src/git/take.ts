@@ -1,0 +1,119 @@
+/**
+ * The tree of a capture, in one of two ways.
+ *
+ * *By edit*: from the tree of the snapshot before it, in-process; for a few new files and new contents. The index, which
+ * git reads and writes as a whole, stays as it was. *By index*: by git, for whatever there is.
+ *
+ * That the index is behind loses nothing: a listing names what it has otherwise than the last snapshot, and the next
+ * capture by index hashes that anew. What a listing would not find again is never left to an edit.
+ */
+import type { BigIntStats } from "node:fs";
+import { type NotCovered, notCoveredIndex, type Snapshot } from "../core/coverage.ts";
+import type { BytePath, ObjectId } from "../core/ids.ts";
+import { fileModes, type TreeEntry } from "../core/plan.ts";
+import { readSettled } from "../disk/files.ts";
+import { type Classified, signatureOf } from "./classify.ts";
+import { listIndex, type RunHere } from "./listing.ts";
+import { hashObject, type NewObject, printedId } from "./objects.ts";
+import type { Repository } from "./repository.ts";
+import { stagePaths } from "./stage-paths.ts";
+import type { Survey } from "./survey.ts";
+import type { TreeEditor } from "./tree-editor.ts";
+
+/** What was captured of the files. */
+export interface Taken {
+	readonly tree: ObjectId;
+	readonly found: Classified;
+	/** What could not be staged after all. */
+	readonly failed: readonly NotCovered[];
+	/** What of the tree is not written yet; absent when git wrote all of it. */
+	readonly made: readonly NewObject[] | undefined;
+	/** Paths of which the index has something else than the tree. */
+	readonly behind: readonly BytePath[];
+	/** The state in which files were read; of none, where git read them. */
+	readonly stats: ReadonlyMap<BytePath, BigIntStats>;
+}
+
+/** Files that are read and hashed here, while everything else waits; more is for git, in a process of its own. */
+const filesMax = 500;
+const bytesMax = 4 << 20;
+
+/** Absent when it has to be by index. Throws `object-missing` when a tree of `last` is damaged. */
+export async function takeByEdit(
+	{ root, format, carried }: Repository,
+	editor: TreeEditor,
+	last: Snapshot,
+	{ listing, found, drop, leftScope, newRepositories }: Survey,
+): Promise<Taken | undefined> {
+	// Where bits or links on the disk say nothing, git knows which were meant.
+	if (carried["filemode"] === "false" || carried["symlinks"] === "false") return undefined;
+	// What is gone has to leave the index: were an ignored file to come in its place, the index would make it a captured one.
+	if (drop.length + leftScope.length + newRepositories.length > 0) return undefined;
+	if (found.stage.length > filesMax) return undefined;
+	let bytes = 0;
+	for (const size of found.sizes.values()) bytes += size;
+	if (bytes > bytesMax) return undefined;
+	// What changes after this has to be found again: what git does not list, and the index does not have, is not.
+	const listed = new Set([...listing.changed, ...listing.untracked, ...listing.unequal]);
+	const files = new Map<BytePath, TreeEntry>();
+	const stats = new Map<BytePath, BigIntStats>();
+	const made: NewObject[] = [];
+	for (const path of found.stage) {
+		const state = found.signatures.get(path)?.signature;
+		const read = state !== undefined && listed.has(path) ? readSettled(root, path) : undefined;
+		if (read === undefined || signatureOf(read.stats) !== state) return undefined;
+		const blob = { type: "blob", content: read.content } as const;
+		files.set(path, { mode: modeOf(read.stats), id: hashObject(format, blob.type, blob.content) });
+		stats.set(path, read.stats);
+		made.push(blob);
+	}
+	const edited = await editor.put(last.tree, files);
+	if (edited === undefined) return undefined;
+	return {
+		tree: edited.tree,
+		found,
+		failed: [],
+		// Of what was only touched nothing is new.
+		made: edited.tree === last.tree ? [] : [...made, ...edited.made],
+		behind: [...new Set([...listing.unequal, ...listing.missing, ...files.keys()])],
+		stats,
+	};
+}
+
+/** git's three modes of files; owners' bit as git reads it (`ce_permissions`). */
+function modeOf(stats: BigIntStats): number {
+	if (stats.isSymbolicLink()) return fileModes.link;
+	return (stats.mode & 0o100n) === 0n ? fileModes.file : fileModes.executable;
+}
+
+export async function takeByIndex(
+	git: RunHere,
+	{ format }: Repository,
+	last: Snapshot | undefined,
+	{ listing, found, drop, again, leftScope, newRepositories }: Survey,
+	signal: AbortSignal | undefined,
+): Promise<Taken> {
+	// Taken off first, a path is hashed again whatever its times say.
+	const doubtful = again.filter((path) => found.signatures.has(path));
+	const inside = await capturedInside(git, newRepositories);
+	const off = [...drop, ...doubtful, ...leftScope, ...inside];
+	const { changedIndex, failed } = await stagePaths(git, found.stage, off, signal);
+	const isLast = !changedIndex && listing.unequal.length + listing.missing.length === 0;
+	const tree =
+		isLast && last !== undefined
+			? last.tree
+			: printedId((await git(["write-tree"])).stdout, format);
+	return { tree, found, failed, made: undefined, behind: [], stats: new Map() };
+}
+
+/** A folder with captured files that became another repository: what the index has of it. */
+async function capturedInside(
+	git: RunHere,
+	repositories: readonly BytePath[],
+): Promise<BytePath[]> {
+	if (repositories.length === 0) return [];
+	const isInside = notCoveredIndex(
+		repositories.map((path) => ({ path, reason: "nested-repository" })),
+	);
+	return (await listIndex(git)).filter((path) => isInside(path) !== undefined);
+}
