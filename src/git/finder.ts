@@ -5,8 +5,8 @@
  *   after a capture   private index ▸ what git knew of files and folders, kept in threads
  *   at the next one   the very same index? ▸ same rules? ▸ every folder as it was? ▸ which files are not
  *
- * Anything unusual means git: an index that somebody else wrote, a folder that changed, rules that changed, a look that
- * came too soon after a change for times to tell. git's answer is the reference; this is only ever a part of it.
+ * Anything unusual means git: an index that somebody else wrote, a folder that changed or may have, rules that changed.
+ * git's answer is the reference; this is only ever a part of it.
  *
  * Invariant: [R1] what is remembered here is a shortcut, never the truth: it is forgotten with the process.
  */
