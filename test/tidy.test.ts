@@ -23,7 +23,7 @@ const arrows: Record<string, { folders: string[]; packages: RegExp }> = {
 	},
 	git: {
 		folders: ["core", "engine", "disk", "git"],
-		packages: /^node:(fs|fs\/promises|path|os|crypto|child_process|worker_threads)$/,
+		packages: /^node:(fs|fs\/promises|path|os|crypto|child_process|worker_threads|zlib)$/,
 	},
 	sessions: {
 		folders: ["core", "sessions"],

@@ -71,9 +71,9 @@ export function parseRewindArguments(text: string): RewindArguments {
 	return { kind: "point", point, paths, dryRun, yes, ...(what === undefined ? {} : { what }) };
 }
 
-/** From the root of the repository, as all lists show them. */
+/** From the root of the repository, as all lists show them; empty for the root itself. */
 const pathOf = (text: string): BytePath =>
-	bytePathFromText(text.replace(/^(\.\/+)+/, "").replace(/\/+$/, ""));
+	bytePathFromText(`${text}/`.replace(/^(\.\/+)+/, "").replace(/\/+$/, ""));
 
 /** Words between spaces; quotes and backslashes as in a shell. Absent when a quote is not closed. */
 function splitWords(text: string): string[] | undefined {

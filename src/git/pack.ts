@@ -24,7 +24,7 @@ export function encodePack(
 	return Buffer.concat([...parts, hash.digest()]);
 }
 
-/** Type and size: four bits of the size beside the type, then seven a byte, low ones first; the high bit says that more come. */
+/** Type and size: four bits of the size beside the type, then seven a byte, low ones first; the high bit: more to come. */
 function entryHead(type: number, size: number): Buffer {
 	const bytes: number[] = [];
 	let byte = type * 16 + (size % 16);

@@ -299,7 +299,7 @@ async function named(
 	const differing = [...steps, ...skips].map(({ path }) => path);
 	const found = pathsAt(differing, paths);
 	if (found.kind === "found") return await partOf(deps, whole, found.paths);
-	const names = found.paths.map(displayPath).join(", ");
+	const names = found.paths.map((path) => displayPath(path) || ".").join(", ");
 	return `nothing would change at ${names}; paths are named from the root of the repository`;
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { completeRewind, parseRewindArguments } from "../../src/core/rewind-arguments.ts";
 import { bytePathFromText } from "../../src/core/ids.ts";
+import { pathsAt } from "../../src/core/rewind.ts";
 
 const quiet = { dryRun: false, yes: false };
 
@@ -22,6 +23,14 @@ test.each([
 	["undo --yes --dry-run", { kind: "undo", dryRun: true, yes: true }],
 ])("%j is understood", (text, expected) => {
 	expect(parseRewindArguments(text)).toEqual(expected);
+});
+
+test.each([".", "./", "././/"])("%s is the root, and all that is in it", (root) => {
+	expect(parseRewindArguments(`1 --files --path ${root}`)).toMatchObject({ paths: [""] });
+	expect(pathsAt([bytePathFromText("a/b")], [bytePathFromText("")])).toMatchObject({
+		kind: "found",
+		paths: new Set(["a/b"]),
+	});
 });
 
 test("paths follow --path, quoted as in a shell, from the root", () => {
