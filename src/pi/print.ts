@@ -19,6 +19,17 @@ export async function printText(ctx: ExtensionContext, text: string): Promise<vo
 	else process.stderr.write(`${text}\n`);
 }
 
+/** Prints why a command did not do what it was asked. */
+export async function printRefusal(ctx: ExtensionContext, text: string): Promise<void> {
+	markFailed(ctx);
+	await printText(ctx, text);
+}
+
+/** Where Pi ends after the command, a script sees by its exit code that it was not done. */
+export function markFailed({ mode }: ExtensionContext): void {
+	if (mode === "print" || mode === "json") process.exitCode = 1;
+}
+
 /** A pipe takes what it can hold; the rest waits for its reader. */
 async function writeAll(fd: number, bytes: Buffer): Promise<void> {
 	let at = 0;

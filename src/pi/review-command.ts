@@ -4,7 +4,7 @@ import { describeError } from "../core/errors.ts";
 import { describeTotal, reviewJson, reviewLine } from "../core/review.ts";
 import { byDialogs, onScreens } from "./asking.ts";
 import { isPlanMode } from "./plan-mode.ts";
-import { printText } from "./print.ts";
+import { markFailed, printRefusal, printText } from "./print.ts";
 import { lookForReview, type Reviewed, runReview } from "./review.ts";
 import { reviewDialogs, reviewScreens } from "./review-views.ts";
 import type { RewindDeps } from "./rewind.ts";
@@ -24,18 +24,20 @@ export function registerReview(pi: ExtensionAPI, deps: ReviewCommandDeps): void 
 		async handler(text, ctx) {
 			const given = text.trim();
 			if (given !== "" && given !== json.value)
-				return await printText(ctx, `/review: unknown: ${given}. Usage: /review [--json]`);
+				return await printRefusal(ctx, `/review: unknown: ${given}. Usage: /review [--json]`);
 			const review = await deps.open();
 			if (review === undefined)
-				return await printText(ctx, "/review: rewind is not at work in this session");
+				return await printRefusal(ctx, "/review: rewind is not at work in this session");
 			const busy = review.whyBusy(ctx) ?? (isPlanMode(pi) ? planWords : undefined);
-			if (busy !== undefined) return await printText(ctx, `/review: ${busy}. Nothing was changed.`);
+			if (busy !== undefined)
+				return await printRefusal(ctx, `/review: ${busy}. Nothing was changed.`);
 			try {
 				if (given !== "" || !ctx.hasUI) await printReview(review, ctx, given !== "");
 				else if (ctx.mode === "tui")
 					await runReview(review, ctx, reviewScreens(ctx.ui), onScreens(ctx));
 				else await runReview(review, ctx, reviewDialogs(ctx.ui), byDialogs(ctx));
 			} catch (error) {
+				markFailed(ctx);
 				review.notify(ctx, `/review: ${describeError(error)}`, "error");
 			}
 		},
@@ -48,7 +50,7 @@ async function printReview(
 	isJson: boolean,
 ): Promise<void> {
 	const reviewed = await lookForReview(deps, ctx, new AbortController().signal);
-	if (typeof reviewed === "string") await printText(ctx, `/review: ${reviewed}`);
+	if (typeof reviewed === "string") await printRefusal(ctx, `/review: ${reviewed}`);
 	else await printText(ctx, isJson ? await jsonOf(reviewed) : await listOf(reviewed));
 }
 

@@ -20,7 +20,7 @@ import { markOf } from "../core/changes.ts";
 import { showScreen } from "../screens/screen.ts";
 import { createTimelineScreen, type TimelineRow } from "../screens/timeline.ts";
 import { type Asking, byDialogs, onScreens } from "./asking.ts";
-import { printText } from "./print.ts";
+import { markFailed, printRefusal, printText } from "./print.ts";
 import {
 	type Chosen,
 	chosenOf,
@@ -65,15 +65,17 @@ export function registerRewind(pi: ExtensionAPI, deps: CommandDeps): void {
 		async handler(text, ctx) {
 			const args = parseRewindArguments(text);
 			if (args.kind === "wrong")
-				return await printText(ctx, `/rewind: ${args.message}. Usage: ${rewindUsage}`);
+				return await printRefusal(ctx, `/rewind: ${args.message}. Usage: ${rewindUsage}`);
 			const rewind = await deps.open();
 			if (rewind === undefined)
-				return await printText(ctx, "/rewind: rewind is not at work in this session");
+				return await printRefusal(ctx, "/rewind: rewind is not at work in this session");
 			const busy = rewind.whyBusy(ctx);
-			if (busy !== undefined) return await printText(ctx, `/rewind: ${busy}. Nothing was changed.`);
+			if (busy !== undefined)
+				return await printRefusal(ctx, `/rewind: ${busy}. Nothing was changed.`);
 			try {
 				await run(rewind, ctx, args, deps.clock);
 			} catch (error) {
+				markFailed(ctx);
 				rewind.notify(ctx, `/rewind: ${describeError(error)}`, "error");
 			}
 		},
@@ -200,31 +202,35 @@ async function pointByArguments(
 ): Promise<void> {
 	const prompt = await findPrompt(deps, ctx, args.point);
 	if (prompt === undefined)
-		return await printText(ctx, `/rewind: no prompt ${args.point} on this branch. ${listHint}`);
+		return await printRefusal(ctx, `/rewind: no prompt ${args.point} on this branch. ${listHint}`);
 	const { what } = args;
 	if (what === undefined && ctx.hasUI && !args.dryRun && !args.yes)
 		return void (await rewindTo(deps, ctx, asking, prompt.id));
 	if (what === undefined)
-		return await printText(ctx, `/rewind: say what goes back. Usage: ${rewindUsage}`);
+		return await printRefusal(ctx, `/rewind: say what goes back. Usage: ${rewindUsage}`);
 	if (what === "conversation") {
 		const words = `Conversation only, to before “${prompt.text}”; the files stay`;
 		if (!(await mayGoOn(ctx, args, words))) return;
 		const moved = await moveConversation(deps, ctx, prompt.id, { kind: "keep" }, false);
-		if (moved && !ctx.hasUI)
+		if (!moved) markFailed(ctx);
+		else if (!ctx.hasUI)
 			await printText(ctx, `Went back to before “${prompt.text}”; the files stay`);
 		return;
 	}
 	const offers = await weigh(deps, ctx, prompt.id);
-	if (offers === undefined) return;
+	if (offers === undefined) return markFailed(ctx);
 	const { restore: offer, target } = offers.facts;
 	const { engine } = deps;
 	if (engine === undefined || offers.restore === undefined || offer.kind !== "available") {
 		const reason = offer.kind === "unavailable" ? offer.reason : deps.whyNone;
-		return await printText(ctx, `/rewind: files cannot be restored there: ${reason}. ${nothing}`);
+		return await printRefusal(
+			ctx,
+			`/rewind: files cannot be restored there: ${reason}. ${nothing}`,
+		);
 	}
 	const whole = await chosenOf(engine, offer, offers.restore);
 	const chosen = await named({ ...deps, engine }, whole, args);
-	if (typeof chosen === "string") return await printText(ctx, `/rewind: ${chosen}. ${nothing}`);
+	if (typeof chosen === "string") return await printRefusal(ctx, `/rewind: ${chosen}. ${nothing}`);
 	const proposal = proposalOf(chosen.offer, chosen.changes, {
 		target,
 		movesConversation: what === "both",
@@ -236,7 +242,7 @@ async function pointByArguments(
 	)
 		return;
 	const decided = await stage(ctx, engine, chosen.preview, "restore", target);
-	if (decided === undefined) return;
+	if (decided === undefined) return markFailed(ctx);
 	await tellDone(deps, ctx, chosen.offer, async () => {
 		if (what === "both") await moveConversation(deps, ctx, prompt.id, decided, false);
 		else if (decided.kind === "restore") await restoreFiles(deps, ctx, decided);
@@ -251,11 +257,11 @@ async function undoByArguments(
 ): Promise<void> {
 	if (ctx.hasUI && !args.dryRun && !args.yes) return void (await undoLast(deps, ctx, asking));
 	const offers = await weigh(deps, ctx, undefined);
-	if (offers === undefined) return;
+	if (offers === undefined) return markFailed(ctx);
 	const { undo: offer } = offers.facts;
 	const { engine } = deps;
 	if (engine === undefined || offers.undo === undefined || offer?.kind !== "available")
-		return await printText(
+		return await printRefusal(
 			ctx,
 			`/rewind: undo is not possible: ${whyNoUndo(deps, offers)}. ${nothing}`,
 		);
@@ -264,7 +270,7 @@ async function undoByArguments(
 	const proposal = proposalOf(offer, chosen.changes, { target, movesConversation: false });
 	if (!(await mayGoOn(ctx, args, describe(proposal)))) return;
 	const decided = await stage(ctx, engine, chosen.preview, "undo", target);
-	if (decided === undefined) return;
+	if (decided === undefined) return markFailed(ctx);
 	await tellDone(deps, ctx, offer, async () => {
 		if (decided.kind === "restore") await restoreFiles(deps, ctx, decided);
 	});
@@ -351,4 +357,5 @@ async function tellDone(
 		await printText(ctx, describeOutcome(done.restored, done.undoAfter !== undefined));
 	else if (offer.counts.changed + offer.counts.added + offer.counts.deleted === 0)
 		await printText(ctx, nothingToDo(offer));
+	else markFailed(ctx);
 }

@@ -241,17 +241,29 @@ describe.each(piVersions)("on Pi %s", (version) => {
 		disk.mend();
 		expect(failed.stderr).toMatch(/EIO; all files are as they were before/);
 		expect(failed.stdout).not.toMatch(/restored/);
+		expect(failed.code).toBe(1);
 		expect(difference(asItWas, world.files({ inodes: true }))).toEqual([]);
 		const done = await run("print", "/rewind 1 --files --yes");
-		expect([done.stderr, done.stdout]).toEqual([
+		expect([done.code, done.stderr, done.stdout]).toEqual([
+			0,
 			"",
 			expect.stringMatching(/^Files restored to .*“first” \(1 changed, 1 added\)\n/),
 		]);
 		expect(difference(start, world.files())).toEqual([]);
 		const went = await run("print", "/rewind 1 --both");
+		expect(went.code).toBe(0);
 		expect(went.stdout).toMatch(
 			/files and conversation[\s\S]*Nothing was changed\. --yes does it\./,
 		);
 		expect(difference(start, world.files())).toEqual([]);
+		// A script sees by the exit code that what it asked for was not done.
+		for (const [prompt, why] of [
+			["/rewind 7 --files --yes", /no prompt 7 on this branch/],
+			["/rewind 1 --files --path nowhere --yes", /nothing would change at nowhere/],
+			["/rewind 1 --everything", /--everything is not known/],
+		] as const) {
+			const refused = await run("print", prompt);
+			expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(why)]);
+		}
 	});
 });
