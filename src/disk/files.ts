@@ -110,16 +110,17 @@ export function blobIdAt(root: string, path: BytePath, format: ObjectFormat): st
 }
 
 /**
- * The content of a plain file or a link, and the state that it had before and after it was read; absent when it is
- * neither, cannot be read, or changed meanwhile.
+ * The content of a plain file or a link of up to `bytesMax`, and the state that it had before and after it was read;
+ * absent when it is neither, is larger, cannot be read, or changed meanwhile.
  */
 export function readSettled(
 	root: string,
 	path: BytePath,
+	bytesMax: number,
 ): { readonly content: Buffer; readonly stats: BigIntStats } | undefined {
 	try {
 		const before = lstatAt(root, path);
-		if (before === undefined) return undefined;
+		if (before === undefined || before.size > BigInt(bytesMax)) return undefined;
 		const file = absolutePath(root, path);
 		const content = before.isSymbolicLink()
 			? readlinkSync(file, { encoding: "buffer" })
@@ -145,7 +146,8 @@ function readPlain(file: Buffer, stats: BigIntStats): Buffer | undefined {
 	const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 	const fd = openSync(file, flags);
 	try {
-		return fstatSync(fd, { bigint: true }).ino === stats.ino ? readFileSync(fd) : undefined;
+		const now = fstatSync(fd, { bigint: true });
+		return now.ino === stats.ino && now.size === stats.size ? readFileSync(fd) : undefined;
 	} finally {
 		closeSync(fd);
 	}

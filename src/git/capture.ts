@@ -183,8 +183,11 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		]);
 		const also = request.also ?? [];
 		const ownsIndex = copy === undefined;
+		// Of one that nothing keeps any more, parts can be gone.
+		const base = last !== undefined && (await keepalive.isKept(last.id)) ? last : undefined;
 		const taken = await take(
 			{ git, listing, news, last, also, again: doubtful, signal },
+			base,
 			ownsIndex,
 		);
 		const { tree, found, failed } = taken;
@@ -204,7 +207,7 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 			},
 			coverage: coverageOf(found, listing.unreadable, failed, request.modesOf ?? []),
 			rules,
-			before: last,
+			before: base,
 			owner: request.owner,
 		};
 		const captured = await reuseOrWrite(draft, request, copy === undefined);
@@ -214,23 +217,27 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		return captured;
 	}
 
-	/** By edit where that can be, else by index. */
-	async function take(request: SurveyRequest, ownsIndex: boolean): Promise<Taken> {
+	/** By edit where that can be, else by index. `base` is the last snapshot, where it is sure to be whole. */
+	async function take(
+		request: SurveyRequest,
+		base: Snapshot | undefined,
+		ownsIndex: boolean,
+	): Promise<Taken> {
 		const { git, listing, again, signal } = request;
 		const byMemory = listing.by === "memory";
 		// Memory has each file as it was captured, whatever the index has of it.
 		const first = await survey(byMemory ? { ...request, again: new Set() } : request);
-		// With a copy of the index, the last snapshot may be another by now than the one that git compared with.
-		const base = ownsIndex ? last : undefined;
-		// What is not made anew has to be there: only a kept snapshot is sure to be whole.
+		const editor = deps.treeEditor;
 		const edited =
-			base !== undefined && (await keepalive.isKept(base.id))
-				? await takeByEdit(repository, deps.treeEditor, base, first)
+			base !== undefined && ownsIndex
+				? await takeByEdit(repository, editor, base, first)
 				: undefined;
 		if (edited !== undefined) return edited;
 		const doubtful = new Set([...listing.changed, ...again]);
 		const all = byMemory ? await survey({ ...request, again: doubtful }) : first;
-		return takeByIndex(git, repository, base, all, signal);
+		// With a copy of the index, the last snapshot may be another by now than the one that git compared with.
+		const state = { last: base, isCurrent: ownsIndex };
+		return takeByIndex(git, repository, editor, state, all, signal);
 	}
 
 	/** Another process may have captured since: the private HEAD says which snapshot the index stands for. */
@@ -268,13 +275,10 @@ export function createCapture(deps: CaptureDeps): (request: CaptureRequest) => P
 		ownsIndex: boolean,
 	): Promise<Captured> {
 		const { notCovered } = draft.coverage;
-		if (
-			last !== undefined &&
-			deps.snapshotWriter.equalsBefore(draft) &&
-			(await keepalive.isKept(last.id))
-		) {
-			await claim(last.id, request, draft);
-			return { snapshot: last, reused: true, notCovered };
+		const { before } = draft;
+		if (before !== undefined && deps.snapshotWriter.equalsBefore(draft)) {
+			await claim(before.id, request, draft);
+			return { snapshot: before, reused: true, notCovered };
 		}
 		const snapshot = await deps.snapshotWriter.write(draft);
 		claimed.add(claimKey(request.owner, snapshot.id));

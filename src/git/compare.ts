@@ -16,7 +16,7 @@ import {
 } from "../core/ids.ts";
 import { fileModes, type TreeEntry } from "../core/plan.ts";
 import type { RunHere } from "./listing.ts";
-import { hashObject, type ObjectReader } from "./objects.ts";
+import { newObject, type ObjectReader } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import { nulRecords } from "./run.ts";
 
@@ -111,10 +111,9 @@ export async function readPatch(
 	if ((before?.length ?? 0) + (after?.length ?? 0) > shownBytesMax)
 		return { kind: "oversized", ...sizes };
 	// git compares blobs that it has; the empty one need not be there.
-	const nothing = { type: "blob", content: Buffer.alloc(0) } as const;
+	const nothing = newObject(deps.format, "blob", Buffer.alloc(0));
 	if (from === undefined || to === undefined) await deps.writer.write([nothing]);
-	const empty = hashObject(deps.format, nothing.type, nothing.content);
-	const ids = [from?.id ?? empty, to?.id ?? empty];
+	const ids = [from?.id ?? nothing.id, to?.id ?? nothing.id];
 	const { stdout } = await deps.git(["diff", ...asGitDoes, "--no-color", ...ids, "--"]);
 	const at = stdout.indexOf("\n@@ ");
 	if (at !== -1) return { kind: "text", hunks: stdout.subarray(at + 1) };

@@ -24,7 +24,7 @@ import { runIn } from "./listing.ts";
 import {
 	commitBytes,
 	emptyTree,
-	hashObject,
+	newObject,
 	type NewObject,
 	type ObjectReader,
 	type ParsedCommit,
@@ -90,6 +90,8 @@ export function createKeepalive(
 	const reached = new Set<string>();
 	let reachedFrom: ObjectId | undefined;
 
+	const commitOf = (content: Buffer): NewObject => newObject(format, "commit", content);
+
 	/** What keeps `snapshots`: themselves, or when they are many, one keep commit above them; and what that consists of. */
 	function parentsFor(
 		snapshots: readonly ObjectId[],
@@ -110,7 +112,6 @@ export function createKeepalive(
 		seconds: number,
 		objects: readonly NewObject[],
 	): Promise<Kept> {
-		let unwritten = objects;
 		return ref.untilSwapped(async () => {
 			const previous = await ref.read();
 			const body = commitBytes({
@@ -119,11 +120,12 @@ export function createKeepalive(
 				seconds,
 				message: keepMessage([owner]),
 			});
-			const commit = hashObject(format, "commit", body);
+			const keep = commitOf(body);
 			// The keep commits' tree must be there as an object, or fsck misses it.
-			const tree = previous === undefined ? [noFiles] : [];
-			await writer.write([...unwritten, ...tree, commitOf(body)]);
-			unwritten = [];
+			const tree = previous === undefined ? [newObject(format, "tree", Buffer.alloc(0))] : [];
+			// All of it at each attempt: what is not reachable yet can be pruned in the meantime.
+			await writer.write([...objects, ...tree, keep]);
+			const commit = keep.id;
 			if (!(await ref.swap(commit, previous))) return undefined;
 			// Only when nothing else came between is what we know still all there is.
 			if (reachedFrom === previous) reachedFrom = commit;
@@ -134,7 +136,7 @@ export function createKeepalive(
 
 	/** What a gc takes of ours is written again, for as long as one runs. */
 	async function outlastGc(commits: readonly NewObject[]): Promise<void> {
-		const ids = commits.map(({ content }) => hashObject(format, "commit", content));
+		const ids = commits.map(({ id }) => id);
 		await untilNoGc(repository, async () => {
 			if ((await missingOf(ids)) > 0) await writer.write(commits);
 			return undefined;
@@ -229,9 +231,8 @@ export function createKeepalive(
 			// What it took as unreachable before the swap would be missing after.
 			if (await gcRuns(repository)) return false;
 			const commits = bodies.map(commitOf);
-			const ids = bodies.map((body) => hashObject(format, "commit", body));
 			await writer.write(commits);
-			const missing = await missingOf([...live.map(({ id }) => id), ...ids]);
+			const missing = await missingOf([...live, ...commits].map(({ id }) => id));
 			if (missing > 0) throw notWhole();
 			if (!(await ref.swap(root, from.tip))) return false;
 			forget();
@@ -304,8 +305,9 @@ export function createKeepalive(
 			seconds: Math.max(...above.map(({ seconds }) => seconds)),
 			message: keepMessage(above.flatMap(({ message }) => ownersIn(message))),
 		});
-		await writer.write([commitOf(body)]);
-		return hashObject(format, "commit", body);
+		const keep = commitOf(body);
+		await writer.write([keep]);
+		return keep.id;
 	}
 
 	/** All commits that `from` reaches and `known` does not; absent when `known` is no ancestor of it any more. */
@@ -327,9 +329,6 @@ export function createKeepalive(
 		return stdout.toString("latin1").split("\n").filter(Boolean).map(trustedObjectId);
 	}
 }
-
-const commitOf = (content: Buffer): NewObject => ({ type: "commit", content });
-const noFiles: NewObject = { type: "tree", content: Buffer.alloc(0) };
 
 const notWhole = (): RewindError =>
 	new RewindError("object-missing", "Not all that is kept is there", {

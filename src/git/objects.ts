@@ -27,6 +27,7 @@ export interface GitObject {
 /** One that is to be written. */
 export interface NewObject extends GitObject {
 	readonly type: "blob" | "tree" | "commit";
+	readonly id: ObjectId;
 }
 
 export interface ObjectReader {
@@ -43,6 +44,12 @@ export const hashObject = (format: ObjectFormat, type: ObjectType, content: Buff
 	trustedObjectId(
 		createHash(format).update(`${type} ${content.length}\0`).update(content).digest("hex"),
 	);
+
+export const newObject = (
+	format: ObjectFormat,
+	type: NewObject["type"],
+	content: Buffer,
+): NewObject => ({ type, content, id: hashObject(format, type, content) });
 
 /** The empty tree of a format: SHA-1 and SHA-256 have different ones. */
 export const emptyTree = (format: ObjectFormat): ObjectId => emptyTrees[format];
@@ -247,7 +254,7 @@ export interface TreeItem extends TreeEntry {
 	readonly name: string;
 }
 
-/** The bytes of a tree object; `items` in git's order, as `parseTree` gives them. */
+/** The bytes of a tree object; `items` in git's order, as `scanTree` gives them. */
 export function treeBytes(items: readonly TreeItem[]): Buffer {
 	return Buffer.concat(
 		items.flatMap(({ mode, name, id }) => [
@@ -257,26 +264,39 @@ export function treeBytes(items: readonly TreeItem[]): Buffer {
 	);
 }
 
+/** Where an entry stands in the bytes of a tree: `<mode> <name>\0<id>`. */
+export interface TreeSpan {
+	readonly mode: number;
+	/** Bytes (latin1). */
+	readonly name: string;
+	readonly start: number;
+	/** Where its id begins. */
+	readonly idAt: number;
+	readonly end: number;
+}
+
 /** What is directly in a tree. Throws `object-missing` when its bytes are no tree. */
-export function parseTree(content: Buffer, format: ObjectFormat): TreeItem[] {
+export function scanTree(content: Buffer, format: ObjectFormat): TreeSpan[] {
 	const idLength = format === "sha1" ? 20 : 32;
-	const items: TreeItem[] = [];
-	for (let at = 0; at < content.length;) {
-		const space = content.indexOf(32, at);
+	const spans: TreeSpan[] = [];
+	for (let start = 0; start < content.length;) {
+		const space = content.indexOf(32, start);
 		const nul = content.indexOf(0, space);
-		if (space < 0 || nul < 0 || nul + 1 + idLength > content.length)
+		const end = nul + 1 + idLength;
+		if (space < 0 || nul < 0 || end > content.length)
 			throw new RewindError("object-missing", "A tree of the snapshot is damaged", {
 				hint: "git fsck tells more",
 			});
-		items.push({
-			mode: Number.parseInt(content.toString("latin1", at, space), 8),
-			name: content.toString("latin1", space + 1, nul),
-			id: trustedObjectId(content.toString("hex", nul + 1, nul + 1 + idLength)),
-		});
-		at = nul + 1 + idLength;
+		const mode = Number.parseInt(content.toString("latin1", start, space), 8);
+		const name = content.toString("latin1", space + 1, nul);
+		spans.push({ mode, name, start, idAt: nul + 1, end });
+		start = end;
 	}
-	return items;
+	return spans;
 }
+
+export const idIn = (content: Buffer, { idAt, end }: TreeSpan): ObjectId =>
+	trustedObjectId(content.toString("hex", idAt, end));
 
 /** An id that git printed; throws `git-failed` for anything else. */
 export function printedId(stdout: Buffer, format: ObjectFormat): ObjectId {

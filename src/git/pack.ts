@@ -1,26 +1,32 @@
 /** A pack stream of whole objects (gitformat-pack): how many objects reach git through one process. */
 import { createHash } from "node:crypto";
-import { deflateSync } from "node:zlib";
-import type { ObjectFormat } from "../core/ids.ts";
+import { promisify } from "node:util";
+import { deflate, deflateSync } from "node:zlib";
+import type { ObjectFormat, ObjectId } from "../core/ids.ts";
+import { createBreather } from "../disk/files.ts";
 import type { NewObject } from "./objects.ts";
 
 const typeNumbers = { commit: 1, tree: 2, blob: 3 } as const;
 
-/** Each object once, in any order. `level` is zlib's: 0 where git compresses each anew, as it does for loose objects. */
-export function encodePack(
+/** Each object once, in any order. */
+export async function encodePack(
 	format: ObjectFormat,
 	objects: readonly NewObject[],
-	level: 0 | 1,
-): Buffer {
+): Promise<Buffer> {
+	const breathe = createBreather();
+	const distinct = new Map<ObjectId, NewObject>(objects.map((object) => [object.id, object]));
 	const head = Buffer.alloc(12);
 	head.write("PACK", "latin1");
 	head.writeUInt32BE(2, 4);
-	head.writeUInt32BE(objects.length, 8);
+	head.writeUInt32BE(distinct.size, 8);
+	const hash = createHash(format).update(head);
 	const parts: Buffer[] = [head];
-	for (const { type, content } of objects)
-		parts.push(entryHead(typeNumbers[type], content.length), deflate(content, level));
-	const hash = createHash(format);
-	for (const part of parts) hash.update(part);
+	for (const { type, content } of distinct.values()) {
+		const entry = [entryHead(typeNumbers[type], content.length), await deflated(content)];
+		for (const part of entry) hash.update(part);
+		parts.push(...entry);
+		await breathe();
+	}
 	return Buffer.concat([...parts, hash.digest()]);
 }
 
@@ -35,8 +41,16 @@ function entryHead(type: number, size: number): Buffer {
 	return Buffer.from([...bytes, byte]);
 }
 
-/** Most objects are small: the buffers that zlib takes for large ones cost more than the work on them. */
-function deflate(content: Buffer, level: 0 | 1): Buffer {
+/** Up to here a trip through the thread pool takes longer than the work. */
+const smallBytes = 64 << 10;
+const inThreads = promisify(deflate);
+
+/**
+ * Not compressed: git inflates what it reads, and compresses each object on its own when it writes it. Most objects are
+ * small: the buffers that zlib takes for large ones would cost more than the work on them.
+ */
+async function deflated(content: Buffer): Promise<Buffer> {
 	const chunkSize = Math.min(Math.max(content.length + 128, 1_024), 1 << 20);
-	return deflateSync(content, { level, chunkSize });
+	const options = { level: 0, chunkSize };
+	return content.length <= smallBytes ? deflateSync(content, options) : inThreads(content, options);
 }

@@ -79,6 +79,9 @@ function baseEnv(from: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 		// A partial clone would fetch what is missing: from the network, by a remote the repository names.
 		GIT_NO_LAZY_FETCH: "1",
 		GIT_ALLOW_PROTOCOL: "",
+		// mallopt(3): glibc gives memory back to the system, and asks for it again, with each object that git writes.
+		MALLOC_TRIM_THRESHOLD_: String(32 << 20),
+		MALLOC_TOP_PAD_: String(1 << 20),
 	});
 }
 

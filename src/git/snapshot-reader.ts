@@ -10,10 +10,11 @@ import {
 import type { ObjectFormat, ObjectId } from "../core/ids.ts";
 import {
 	emptyTree,
+	idIn,
 	type ObjectReader,
 	type ParsedCommit,
 	parseCommit,
-	parseTree,
+	scanTree,
 } from "./objects.ts";
 
 /** Absent when it is no snapshot, or when what it covers cannot be read. [R7] */
@@ -69,8 +70,10 @@ async function readCoverage(
 ): Promise<{ coverage: CoverageLists; rules: Snapshot["rules"] } | undefined> {
 	const commit = await readCommit(objects, id);
 	const tree = commit === undefined ? undefined : await objects.read(commit.tree);
-	const items = tree?.type === "tree" ? parseTree(tree.content, format) : [];
-	const entries = new Map(items.map((item) => [item.name, item.id]));
+	const content = tree?.type === "tree" ? tree.content : Buffer.alloc(0);
+	const entries = new Map(
+		scanTree(content, format).map((span) => [span.name, idIn(content, span)]),
+	);
 	const listsId = entries.get("coverage.json");
 	const lists = listsId === undefined ? undefined : await objects.read(listsId);
 	const coverage =

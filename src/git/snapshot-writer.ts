@@ -21,7 +21,7 @@ import type { Owner } from "../engine/ports.ts";
 import { untilNoGc } from "./gc.ts";
 import type { Keepalive, Kept } from "./keepalive.ts";
 import type { RunHere } from "./listing.ts";
-import { commitBytes, emptyTree, hashObject, type NewObject, treeBytes } from "./objects.ts";
+import { commitBytes, emptyTree, newObject, type NewObject, treeBytes } from "./objects.ts";
 import type { ObjectWriter } from "./object-writer.ts";
 import type { Repository } from "./repository.ts";
 import { type RuleFiles, rulesOf } from "./rules.ts";
@@ -53,7 +53,8 @@ export function createSnapshotWriter(
 	keepalive: Keepalive,
 ): SnapshotWriter {
 	const { format } = repository;
-	const idOf = ({ type, content }: NewObject): ObjectId => hashObject(format, type, content);
+	const object = (type: NewObject["type"], content: Buffer): NewObject =>
+		newObject(format, type, content);
 
 	/** The objects of a coverage commit, in the order to write them; the commit last. */
 	function coverageObjects(draft: SnapshotDraft): readonly [...NewObject[], NewObject] {
@@ -62,18 +63,15 @@ export function createSnapshotWriter(
 			["excludes-file", draft.rules.excludesFile],
 			["info-exclude", draft.rules.infoExclude],
 		];
-		const used = files.filter(([, content]) => content.length > 0);
-		const blobs = used.map(([, content]): NewObject => ({ type: "blob", content }));
-		const items = used.map(([name, content]) => ({
-			name,
-			mode: fileModes.file,
-			id: idOf({ type: "blob", content }),
-		}));
-		const tree: NewObject = { type: "tree", content: treeBytes(items) };
+		const used = files
+			.filter(([, content]) => content.length > 0)
+			.map(([name, content]) => ({ name, mode: fileModes.file, blob: object("blob", content) }));
+		const items = used.map(({ name, mode, blob }) => ({ name, mode, id: blob.id }));
+		const tree = object("tree", treeBytes(items));
 		const message = `${subjects.coverage}\n`;
 		// No date: equal coverage is one object. [R11]
-		const commit = commitBytes({ tree: idOf(tree), parents: [], seconds: 0, message });
-		return [...blobs, tree, { type: "commit", content: commit }];
+		const commit = commitBytes({ tree: tree.id, parents: [], seconds: 0, message });
+		return [...used.map(({ blob }) => blob), tree, object("commit", commit)];
 	}
 
 	/** All that is to be written for it. */
@@ -85,7 +83,7 @@ export function createSnapshotWriter(
 		const known = sameCoverage(draft) ? draft.before?.coverageId : undefined;
 		const coverage = known === undefined ? coverageObjects(draft) : [];
 		const last = coverage.at(-1);
-		const coverageId = known ?? (last === undefined ? undefined : idOf(last));
+		const coverageId = known ?? last?.id;
 		if (coverageId === undefined)
 			throw new RewindError("invariant-broken", "BUG [R7]: no coverage");
 		const content = commitBytes({
@@ -94,8 +92,8 @@ export function createSnapshotWriter(
 			seconds: Math.floor(draft.head.takenAt / 1000),
 			message: encodeSnapshotMessage(draft.head),
 		});
-		const commit: NewObject = { type: "commit", content };
-		return { objects: [...(draft.made ?? []), ...coverage, commit], id: idOf(commit), coverageId };
+		const commit = object("commit", content);
+		return { objects: [...(draft.made ?? []), ...coverage, commit], id: commit.id, coverageId };
 	}
 
 	/** Every object that git wrote for `draft` beyond what the snapshot before it has. */
@@ -151,8 +149,8 @@ export function createSnapshotWriter(
 		objects: readonly NewObject[],
 		kept: Kept,
 	): Promise<void> {
-		const all = [...objects, { type: "commit", content: kept.body } as const];
-		if (await isWhole(content, new Map(all.map((object) => [idOf(object), object])))) return;
+		const all = [...objects, object("commit", kept.body)];
+		if (await isWhole(content, new Map(all.map((each) => [each.id, each])))) return;
 		await keepalive.withdraw(kept);
 		throw new RewindError(
 			"object-missing",
@@ -168,7 +166,7 @@ export function createSnapshotWriter(
 		if (content === undefined) return false;
 		const isGone = await untilNoGc(repository, async () => {
 			const missing = await missingOf([...ours.keys(), ...content]);
-			await writer.write([...ours].filter(([id]) => missing.has(id)).map(([, object]) => object));
+			await writer.write([...ours].filter(([id]) => missing.has(id)).map(([, each]) => each));
 			return [...content].some((id) => missing.has(id) && !ours.has(id)) || undefined;
 		});
 		return isGone !== true;

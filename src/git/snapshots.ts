@@ -20,7 +20,7 @@ import { ignoredByRules } from "./ignore-rules.ts";
 import { worktreeIdentity } from "./identity.ts";
 import { createKeepalive } from "./keepalive.ts";
 import { runIn, withoutIndex } from "./listing.ts";
-import { createObjectReader, emptyTree, hashObject, parseCommit } from "./objects.ts";
+import { createObjectReader, emptyTree, newObject, parseCommit } from "./objects.ts";
 import { createObjectWriter } from "./object-writer.ts";
 import { createPersonIndex } from "./person-index.ts";
 import { openPrivateDir, type Scope } from "./private-dir.ts";
@@ -149,8 +149,9 @@ export async function openSnapshotStore(
 		lineCounts: (from, to, signal) => countLines(git, from.tree, to.tree, signal),
 		patch: (change) => readPatch(change, { git, objects, writer, format, readBlob }),
 		async writeBlob(content) {
-			await writer.write([{ type: "blob", content }]);
-			return hashObject(format, "blob", content);
+			const blob = newObject(format, "blob", content);
+			await writer.write([blob]);
+			return blob.id;
 		},
 		ignoredUnder: (snapshot, paths) =>
 			ignoredByRules({ repository, snapshot, paths, git, objects }),

@@ -3,8 +3,10 @@
  */
 import type { NotCovered } from "../core/coverage.ts";
 import { isRewindError, RewindError } from "../core/errors.ts";
-import { type BytePath, bytePathOf } from "../core/ids.ts";
+import { type BytePath, bytePathOf, type ObjectFormat } from "../core/ids.ts";
+import type { TreeEntry } from "../core/plan.ts";
 import type { RunHere } from "./listing.ts";
+import { zeroId } from "./objects.ts";
 import { stderrMaxNamed } from "./run.ts";
 
 export interface StageResult {
@@ -18,20 +20,31 @@ const failedMax = 200;
 /** Hashing a whole working tree for the first time takes its time. */
 const stageMs = 60 * 60_000;
 
+/** What the index gets first, with no stat data: git reads such a file anew, whatever its times say. Absent: no entry. */
+export type IndexEdits = ReadonlyMap<BytePath, TreeEntry | undefined>;
+
 export async function stagePaths(
 	git: RunHere,
+	format: ObjectFormat,
+	first: IndexEdits,
 	stage: readonly BytePath[],
-	drop: readonly BytePath[],
 	signal: AbortSignal | undefined,
 ): Promise<StageResult> {
-	if (drop.length > 0)
-		await git(["update-index", "-z", "--force-remove", "--stdin"], {
-			stdin: nulList(drop),
-			signal,
-		});
+	if (first.size > 0) {
+		const lines = [...first].map(([path, entry]) =>
+			entry === undefined
+				? `0 ${zeroId(format)}\t${path}`
+				: `${entry.mode.toString(8)} ${entry.id}\t${path}`,
+		);
+		// What goes goes first: a folder may be in the way of a file, or the other way round.
+		const sorted = lines.toSorted(
+			(a, b) => Number(b.startsWith("0 ")) - Number(a.startsWith("0 ")),
+		);
+		await git(["update-index", "-z", "--index-info"], { stdin: nulList(sorted), signal });
+	}
 	const failed: NotCovered[] = [];
 	if (stage.length > 0) await stageAll(git, stage, failed, signal);
-	return { changedIndex: stage.length + drop.length > 0, failed };
+	return { changedIndex: stage.length + first.size > 0, failed };
 }
 
 /** git gives up at the first path that fails: halves are tried until that path is alone. */
@@ -81,5 +94,5 @@ async function stageAll(
 	}
 }
 
-const nulList = (paths: readonly BytePath[]): Buffer =>
-	Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1");
+const nulList = (records: readonly string[]): Buffer =>
+	Buffer.from(records.map((record) => `${record}\0`).join(""), "latin1");

@@ -55,7 +55,11 @@ export function createStoreRef(repository: Repository): StoreRef {
 		} catch (error) {
 			if (!isRewindError(error) || error.code !== "git-failed") throw error;
 			const said = String(error.data["stderr"]);
-			if (!/cannot lock ref|Unable to create|reference already exists/.test(said)) throw error;
+			// Of `next`, too, which was pruned as long as nothing reached it: who tries again writes it again.
+			if (
+				!/cannot lock ref|Unable to create|reference already exists|nonexistent object/.test(said)
+			)
+				throw error;
 			await removeStaleLock();
 			return false;
 		}

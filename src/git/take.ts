@@ -11,10 +11,10 @@ import type { BigIntStats } from "node:fs";
 import { type NotCovered, notCoveredIndex, type Snapshot } from "../core/coverage.ts";
 import type { BytePath, ObjectId } from "../core/ids.ts";
 import { fileModes, type TreeEntry } from "../core/plan.ts";
-import { readSettled } from "../disk/files.ts";
+import { createBreather, readSettled } from "../disk/files.ts";
 import { type Classified, signatureOf } from "./classify.ts";
 import { listIndex, type RunHere } from "./listing.ts";
-import { hashObject, type NewObject, printedId } from "./objects.ts";
+import { newObject, type NewObject, printedId } from "./objects.ts";
 import type { Repository } from "./repository.ts";
 import { stagePaths } from "./stage-paths.ts";
 import type { Survey } from "./survey.ts";
@@ -37,6 +37,8 @@ export interface Taken {
 /** Files that are read and hashed here, while everything else waits; more is for git, in a process of its own. */
 const filesMax = 500;
 const bytesMax = 4 << 20;
+/** A link leads no further (PATH_MAX). */
+const linkBytesMax = 4_096;
 
 /** Absent when it has to be by index. Throws `object-missing` when a tree of `last` is damaged. */
 export async function takeByEdit(
@@ -58,14 +60,17 @@ export async function takeByEdit(
 	const files = new Map<BytePath, TreeEntry>();
 	const stats = new Map<BytePath, BigIntStats>();
 	const made: NewObject[] = [];
+	const breathe = createBreather();
 	for (const path of found.stage) {
 		const state = found.signatures.get(path)?.signature;
-		const read = state !== undefined && listed.has(path) ? readSettled(root, path) : undefined;
+		if (state === undefined || !listed.has(path)) return undefined;
+		const read = readSettled(root, path, found.sizes.get(path) ?? linkBytesMax);
 		if (read === undefined || signatureOf(read.stats) !== state) return undefined;
-		const blob = { type: "blob", content: read.content } as const;
-		files.set(path, { mode: modeOf(read.stats), id: hashObject(format, blob.type, blob.content) });
+		const blob = newObject(format, "blob", read.content);
+		files.set(path, { mode: modeOf(read.stats), id: blob.id });
 		stats.set(path, read.stats);
 		made.push(blob);
+		await breathe();
 	}
 	const edited = await editor.put(last.tree, files);
 	if (edited === undefined) return undefined;
@@ -86,21 +91,25 @@ function modeOf(stats: BigIntStats): number {
 	return (stats.mode & 0o100n) === 0n ? fileModes.file : fileModes.executable;
 }
 
+/** Git makes the tree. `isCurrent`: `last` is what the listing compared the index with. */
 export async function takeByIndex(
 	git: RunHere,
 	{ format }: Repository,
-	last: Snapshot | undefined,
-	{ listing, found, drop, again, leftScope, newRepositories }: Survey,
+	editor: TreeEditor,
+	{ last, isCurrent }: { readonly last: Snapshot | undefined; readonly isCurrent: boolean },
+	{ found, drop, again, leftScope, newRepositories }: Survey,
 	signal: AbortSignal | undefined,
 ): Promise<Taken> {
-	// Taken off first, a path is hashed again whatever its times say.
-	const doubtful = again.filter((path) => found.signatures.has(path));
+	// What is doubtful is as it was captured last; where it is to be looked at, it is hashed again.
+	const captured = last === undefined ? undefined : await editor.find(last.tree, again);
+	const first = new Map<BytePath, TreeEntry | undefined>(
+		again.map((path) => [path, captured?.get(path)]),
+	);
 	const inside = await capturedInside(git, newRepositories);
-	const off = [...drop, ...doubtful, ...leftScope, ...inside];
-	const { changedIndex, failed } = await stagePaths(git, found.stage, off, signal);
-	const isLast = !changedIndex && listing.unequal.length + listing.missing.length === 0;
+	for (const path of [...drop, ...leftScope, ...inside]) first.set(path, undefined);
+	const { changedIndex, failed } = await stagePaths(git, format, first, found.stage, signal);
 	const tree =
-		isLast && last !== undefined
+		!changedIndex && isCurrent && last !== undefined
 			? last.tree
 			: printedId((await git(["write-tree"])).stdout, format);
 	return { tree, found, failed, made: undefined, behind: [], stats: new Map() };

@@ -11,13 +11,8 @@ import { createWorld, type World, type WorldOptions } from "./world.ts";
 export const ripe = (): Promise<void> => sleep(150);
 
 /** Until it is disposed of, this process finds that git. */
-export async function openWatched(
-	options?: WorldOptions,
-	maxFileBytes = 1_000,
-	prepare?: (world: World) => void,
-) {
+export async function openWatched(options?: WorldOptions, maxFileBytes = 1_000) {
 	const world = createWorld(options);
-	prepare?.(world);
 	enter(world.env);
 	const watched = watchGit(world.at);
 	const path = process.env["PATH"];
