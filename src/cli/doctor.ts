@@ -2,6 +2,7 @@
  * `doctor`: holds the sessions' records against the store and the store against the disk; says what is true and what to
  * do. `--fix` removes what processes that are gone left behind, and nothing else.
  */
+import { isRewindError } from "../core/errors.ts";
 import { type EntryId, shortId, type SnapshotId } from "../core/ids.ts";
 import { hasLimits } from "../core/retention.ts";
 import { unavailableWords } from "../engine/offers.ts";
@@ -12,6 +13,7 @@ import type { CommandLine } from "./arguments.ts";
 import { exitCodes, type Report } from "./io.ts";
 import { interruptedFacts } from "./recover.ts";
 import type { FoundSession } from "./sessions.ts";
+import { sweepRequest } from "./sweep.ts";
 import { plainText, plural } from "./text.ts";
 import type { Workplace } from "./workplace.ts";
 
@@ -31,7 +33,8 @@ export interface Finding {
 		| "leftover"
 		| "stale-private-dir"
 		| "open-session"
-		| "unnamed-snapshots";
+		| "unnamed-snapshots"
+		| "blocked-sweep";
 	/** `note`: nothing is wrong. `fixable`: `--fix` ends it. `problem`: a person is needed. */
 	readonly level: "note" | "fixable" | "problem";
 	/** What is so, and what is still true. */
@@ -63,6 +66,7 @@ async function examine(place: Workplace): Promise<Finding[]> {
 		...(await store(place)),
 		...(await ledgers(place)),
 		...(await lineages(place)),
+		...(await blockedSweeps(place)),
 		...(await remnants(place)),
 		...(await openSessions(place)),
 	];
@@ -174,6 +178,26 @@ async function lineages(place: Workplace): Promise<Finding[]> {
 				about: { session: found.session.file, parent: file, reason },
 			});
 	return findings;
+}
+
+/** Where limits are set, what keeps every sweep from its work; it may lie in a folder that nothing else looks into. */
+async function blockedSweeps(place: Workplace): Promise<Finding[]> {
+	if (!hasLimits(place.retention)) return [];
+	const planned = await place.rewind
+		.planSweep(await sweepRequest(place))
+		.catch((error: unknown) => {
+			// That the store is not whole has been said above.
+			if (isRewindError(error) && error.code === "object-missing") return undefined;
+			throw error;
+		});
+	if (planned?.plan.kind !== "keep-all" || planned.plan.why.kind !== "hidden") return [];
+	return planned.plan.why.hidden.map((hidden) => ({
+		kind: "blocked-sweep",
+		level: "problem",
+		what: `No sweep lets go of anything: ${plainText(hidden.path)} ${plainText(hidden.why)}, so it may hide a session that needs a snapshot`,
+		advice: "Make it readable; or, if it is no session of Pi's, move it to another folder",
+		about: hidden,
+	}));
 }
 
 async function remnants({ care }: Workplace): Promise<Finding[]> {

@@ -24,7 +24,7 @@ export async function sweep(place: Workplace, { dryRun }: CommandLine): Promise<
 }
 
 /** As Pi's own sweep would ask for the session that was used last here, or that was named. */
-async function sweepRequest(place: Workplace): Promise<SweepRequest> {
+export async function sweepRequest(place: Workplace): Promise<SweepRequest> {
 	const { found, folders } = await place.sessions();
 	const [last] = found;
 	const ancestors = last === undefined ? [] : (await last.lineage()).ancestors;

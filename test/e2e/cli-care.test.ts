@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keepScene, rewindCli, rewindFacts, type Scene } from "../support/cli.ts";
 import { writeSettings } from "../support/pi.ts";
@@ -260,5 +260,22 @@ test("a sweep keeps everything without a limit; with one, a dry run says what go
 	expect(rewindCli(world, ["undo", "--yes"])).toMatchObject({ code: 0 });
 	expect(difference(ids.afterOne, world.files())).toEqual([]);
 	// That old points are gone is what was asked for.
+	expect(rewindCli(world, ["doctor"])).toMatchObject({ code: 0 });
+	// What nobody can read may be a session: until somebody looks at it, nothing goes.
+	const unknown = join(world.at, "agent/sessions/--elsewhere--/notes.jsonl");
+	mkdirSync(dirname(unknown), { recursive: true });
+	writeFileSync(unknown, "not a session\n");
+	expect(rewindFacts(world, ["doctor"])).toMatchObject({
+		code: 4,
+		facts: {
+			findings: expect.arrayContaining([
+				expect.objectContaining({
+					kind: "blocked-sweep",
+					about: expect.objectContaining({ path: unknown }),
+				}),
+			]),
+		},
+	});
+	rmSync(unknown);
 	expect(rewindCli(world, ["doctor"])).toMatchObject({ code: 0 });
 });
