@@ -26,7 +26,7 @@ import { keepIdentity, placeOf } from "./identity.ts";
 import type { Keepalive } from "./keepalive.ts";
 import { type RunHere, runIn } from "./listing.ts";
 import { emptyTree } from "./objects.ts";
-import { copyIndex, type PrivateDir, type Scope } from "./private-dir.ts";
+import { copyIndex, type PrivateDir } from "./private-dir.ts";
 import { gitDirNamedBy } from "./repository.ts";
 import { readRuleFiles } from "./rules.ts";
 import type { SnapshotDraft, SnapshotWriter } from "./snapshot-writer.ts";
@@ -44,7 +44,6 @@ export interface CaptureDeps extends SurveyDeps {
 	readonly keepalive: Keepalive;
 	readonly finder: Finder;
 	readonly readSnapshot: (id: ObjectId) => Promise<Snapshot | undefined>;
-	readonly scope: Scope;
 	/** Milliseconds since the epoch. */
 	readonly now: () => number;
 }

@@ -8,10 +8,18 @@ import { statfs } from "node:fs/promises";
 import type { NotCovered, Snapshot } from "../core/coverage.ts";
 import { RewindError } from "../core/errors.ts";
 import type { BytePath } from "../core/ids.ts";
-import { blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
-import { type Classified, classify, type OwnPaths, overTurnLimit } from "./classify.ts";
+import { absolutePath, blobIdAt, holdsRepository, lstatAt } from "../disk/files.ts";
+import {
+	type Classified,
+	classify,
+	type OwnPaths,
+	overTurnLimit,
+	safeLstat,
+	signatureOf,
+} from "./classify.ts";
 import { listFolders, type Listing, type RunHere, runIn } from "./listing.ts";
 import type { IndexNews, PersonIndex } from "./person-index.ts";
+import type { Scope } from "./private-dir.ts";
 import type { Repository } from "./repository.ts";
 
 export interface SurveyDeps {
@@ -21,6 +29,7 @@ export interface SurveyDeps {
 	readonly personIndex: PersonIndex;
 	readonly own: OwnPaths;
 	readonly maxFileBytes: number;
+	readonly scope: Scope;
 }
 
 export interface SurveyRequest {
@@ -53,8 +62,11 @@ const freeBytesMin = 32 * 1024 * 1024;
 
 /** Gives the function that surveys; it throws `no-space`, and what git's listings throw. */
 export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Promise<Survey> {
-	const { repository, env, personIndex } = deps;
+	const { repository, env, personIndex, scope } = deps;
 	const { root, format } = repository;
+	/** Whether the content of a file, by its path and state, is in the repository. */
+	const answers = new Map<string, boolean>();
+	let answeredFor: ReadonlySet<BytePath> | undefined;
 
 	async function survey(request: SurveyRequest): Promise<Survey> {
 		const { git, listing, news, last, also, again, signal } = request;
@@ -62,12 +74,16 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 		const swapped = listing.changed.filter((path) => lstatAt(root, path)?.isDirectory() === true);
 		const folders = [...listing.folders, ...swapped];
 		const nested = folders.filter((folder) => holdsRepository(root, folder));
-		const plainFolders = folders.filter((folder) => !holdsRepository(root, folder));
+		// What is in them is not tracked.
+		const plainFolders =
+			scope === "all" ? folders.filter((folder) => !holdsRepository(root, folder)) : [];
 		// To take what is not in the index off it would cost a process, and git's memory of its folders.
 		const outside = new Set([
 			...listing.untracked,
 			...(await listFolders(git, plainFolders, signal)),
 		]);
+		const leaving = await leavingScope(again);
+		const leftOut = await leftOutBefore(last);
 		const candidates = new Set([
 			...listing.changed,
 			...outside,
@@ -75,9 +91,9 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 			...again,
 			...news.add,
 			...also,
-			// Once off the index, a special file is in no listing any more; it stays named while it is there.
-			...pathsNamed(last, "special-file"),
+			...leftOut,
 		]);
+		for (const path of leaving) candidates.delete(path);
 		const found = await limitTurn(await classifyAll(candidates));
 		await assertSpace(found);
 		const missing = new Set(listing.missing);
@@ -85,11 +101,33 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 		return {
 			listing,
 			found,
-			drop: found.drop.filter((path) => !outside.has(path) || missing.has(path)),
+			drop: found.drop.filter(
+				(path) => missing.has(path) || !(outside.has(path) || leftOut.has(path)),
+			),
 			again: [...again],
-			leftScope: news.remove,
+			leftScope: [...news.remove, ...leaving],
 			newRepositories: [...found.repositories].filter((path) => !known.has(`${path}/`)),
 		};
+	}
+
+	/** In scope `tracked`: what a capture that was cut off had taken off the index already. */
+	async function leavingScope(again: ReadonlySet<BytePath>): Promise<BytePath[]> {
+		if (scope === "all" || again.size === 0) return [];
+		const tracked = await personIndex.tracked();
+		return [...again].filter((path) => !tracked.has(path));
+	}
+
+	/**
+	 * What the last capture left out, and no listing may name: once off the index, a special file, and a file that is
+	 * tracked although it is ignored. It stays named while it is there, and comes back when it can be captured again.
+	 */
+	async function leftOutBefore(last: Snapshot | undefined): Promise<ReadonlySet<BytePath>> {
+		const large = [...pathsNamed(last, "too-large"), ...pathsNamed(last, "turn-limit")];
+		const tracked = large.length === 0 ? new Set() : await personIndex.tracked();
+		return new Set([
+			...pathsNamed(last, "special-file"),
+			...large.filter((path) => tracked.has(path)),
+		]);
 	}
 
 	/** A large file that the person committed costs nothing: its very bytes are in the repository. */
@@ -108,11 +146,21 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 		return known.size === 0 ? first : classify(candidates, input);
 	}
 
+	/** Answered once for each state of the file and of the person's index: it takes reading all of a large file. */
 	async function isInRepository(path: BytePath): Promise<boolean> {
-		if (!(await personIndex.tracked()).has(path)) return false;
+		const tracked = await personIndex.tracked();
+		if (!tracked.has(path)) return false;
+		if (tracked !== answeredFor) answers.clear();
+		answeredFor = tracked;
+		const stats = safeLstat(absolutePath(root, path));
+		const state = typeof stats === "object" ? `${path}\0${signatureOf(stats)}` : undefined;
+		const known = state === undefined ? undefined : answers.get(state);
+		if (known !== undefined) return known;
 		const id = blobIdAt(root, path, format);
 		if (id === undefined) return false;
-		return (await runIn(root, env)(["cat-file", "-e", id], { answers: [1, 128] })).code === 0;
+		const { code } = await runIn(root, env)(["cat-file", "-e", id], { answers: [1, 128] });
+		if (state !== undefined) answers.set(state, code === 0);
+		return code === 0;
 	}
 
 	async function limitTurn(found: Classified): Promise<Classified> {

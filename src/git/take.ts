@@ -51,12 +51,16 @@ export async function takeByEdit(
 	if (carried["filemode"] === "false" || carried["symlinks"] === "false") return undefined;
 	// What is gone has to leave the index: were an ignored file to come in its place, the index would make it a captured one.
 	if (drop.length + leftScope.length + newRepositories.length > 0) return undefined;
+	const isInside = insideOf(found.repositories);
+	if ([...listing.unequal, ...listing.missing].some(isInside)) return undefined;
 	if (found.stage.length > filesMax) return undefined;
 	let bytes = 0;
 	for (const size of found.sizes.values()) bytes += size;
 	if (bytes > bytesMax) return undefined;
 	// What changes after this has to be found again: what git does not list, and the index does not have, is not.
 	const listed = new Set([...listing.changed, ...listing.untracked, ...listing.unequal]);
+	// Where one file may come under two names, git knows when.
+	const unclear = new Set(carried["ignorecase"] === "true" ? listing.untracked : []);
 	const files = new Map<BytePath, TreeEntry>();
 	const stats = new Map<BytePath, BigIntStats>();
 	const made: NewObject[] = [];
@@ -64,6 +68,7 @@ export async function takeByEdit(
 	for (const path of found.stage) {
 		const state = found.signatures.get(path)?.signature;
 		if (state === undefined || !listed.has(path)) return undefined;
+		if (unclear.has(path) || isRefusedName(path, !found.sizes.has(path))) return undefined;
 		const read = readSettled(root, path, found.sizes.get(path) ?? linkBytesMax);
 		if (read === undefined || signatureOf(read.stats) !== state) return undefined;
 		const blob = newObject(format, "blob", read.content);
@@ -85,6 +90,12 @@ export async function takeByEdit(
 	};
 }
 
+/** What git takes into no index (`verify_path`), and what its fsck calls an error in a tree. */
+function isRefusedName(path: BytePath, isLink: boolean): boolean {
+	const names = path.toLowerCase().split("/");
+	return names.includes(".git") || (isLink && names.includes(".gitmodules"));
+}
+
 /** git's three modes of files; owners' bit as git reads it (`ce_permissions`). */
 function modeOf(stats: BigIntStats): number {
 	if (stats.isSymbolicLink()) return fileModes.link;
@@ -102,10 +113,11 @@ export async function takeByIndex(
 ): Promise<Taken> {
 	// What is doubtful is as it was captured last; where it is to be looked at, it is hashed again.
 	const captured = last === undefined ? undefined : await editor.find(last.tree, again);
+	const isInside = insideOf(found.repositories);
 	const first = new Map<BytePath, TreeEntry | undefined>(
-		again.map((path) => [path, captured?.get(path)]),
+		again.map((path) => [path, isInside(path) ? undefined : captured?.get(path)]),
 	);
-	const inside = await capturedInside(git, newRepositories);
+	const inside = newRepositories.length === 0 ? [] : (await listIndex(git)).filter(isInside);
 	for (const path of [...drop, ...leftScope, ...inside]) first.set(path, undefined);
 	const { changedIndex, failed } = await stagePaths(git, format, first, found.stage, signal);
 	const tree =
@@ -115,14 +127,9 @@ export async function takeByIndex(
 	return { tree, found, failed, made: undefined, behind: [], stats: new Map() };
 }
 
-/** A folder with captured files that became another repository: what the index has of it. */
-async function capturedInside(
-	git: RunHere,
-	repositories: readonly BytePath[],
-): Promise<BytePath[]> {
-	if (repositories.length === 0) return [];
-	const isInside = notCoveredIndex(
-		repositories.map((path) => ({ path, reason: "nested-repository" })),
-	);
-	return (await listIndex(git)).filter((path) => isInside(path) !== undefined);
+/** Whether a path is in another repository: nothing in it is captured. [R5] */
+function insideOf(repositories: ReadonlySet<BytePath>): (path: BytePath) => boolean {
+	const list = [...repositories].map((path) => ({ path, reason: "nested-repository" }) as const);
+	const find = notCoveredIndex(list);
+	return (path) => find(path) !== undefined;
 }

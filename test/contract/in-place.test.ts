@@ -239,6 +239,85 @@ test.each(["a new file", "an edit and its undoing"])(
 	},
 );
 
+/** A capture that does its work in the index, and then cannot move the ref. */
+async function failedCapture(world: World, capture: () => Promise<unknown>): Promise<void> {
+	const lock = world.path(".git/refs/pi-rewind/store.lock");
+	world.shell(`touch -d '+1 hour' '${lock}'`);
+	await expect(capture()).rejects.toThrow(/could not be moved/);
+	rmSync(lock);
+}
+
+test.each(["before", "after a capture that failed"])(
+	"a folder that becomes another repository leaves the snapshot with all that was captured in it: %s",
+	async (when) => {
+		await using setup = await openWatched();
+		const { world, capture, learn, names } = setup;
+		world.write("nd/a", "a\n");
+		await learn();
+		world.write("nd/b", "b\n");
+		await capture();
+		world.shell("git init -q nd");
+		if (when === "before") world.remove("nd/a");
+		else {
+			world.write("nd/c", "c\n");
+			await failedCapture(world, capture);
+		}
+		const first = await capture();
+		expect(first.coverage.notCovered).toMatchObject([{ path: "nd/" }]);
+		expect((await names()).filter((name) => name.startsWith("nd"))).toEqual([]);
+		expect((await capture()).id).toBe(first.id);
+		await using other = await openEngine(world);
+		expect((await other.capture()).id).toBe(first.id);
+	},
+);
+
+test("names that git takes into no index come into no tree, and are named [R7]", async () => {
+	await using setup = await openWatched();
+	const { world, capture, learn } = setup;
+	await learn();
+	world.shell("ln -s a.txt .gitmodules; ln -s a.txt dir/.GIT; echo x > dir/.Git; echo y > dir/ok");
+	const first = await capture();
+	expect(first.coverage.notCovered.map(({ path, reason }) => [path, reason])).toEqual([
+		[".gitmodules", "unsupported-name"],
+		["dir/.GIT", "unsupported-name"],
+		["dir/.Git", "unsupported-name"],
+	]);
+	await ripe();
+	expect((await capture()).id).toBe(first.id);
+	expectSound(world);
+});
+
+test("what left the scope stays out of it also when a capture failed in between", async () => {
+	await using world = createWorld();
+	await using engine = await openEngine(world, { includeUntracked: false });
+	await engine.capture();
+	world.git("rm", "-q", "--cached", "dir/b.txt");
+	await failedCapture(world, engine.capture);
+	const first = await engine.capture();
+	expect(engine.names(first)).toEqual(["a.txt", "dir/c.txt"]);
+	expect((await engine.capture()).id).toBe(first.id);
+	world.shell("rm a.txt; mkdir a.txt; echo untracked > a.txt/in");
+	expect(engine.names(await engine.capture())).toEqual(["dir/c.txt"]);
+});
+
+test("a tracked file that is ignored and was too large for a while is named, comes back, and is not deleted", async () => {
+	await using world = createWorld();
+	world.write(".gitignore", "a.txt\n");
+	await using engine = await openEngine(world, { maxFileBytes: 1_000 });
+	await engine.capture();
+	world.shell("head -c 2000 /dev/zero > a.txt");
+	const large = await engine.capture();
+	const same = await engine.capture();
+	expect([same.id, same.coverage.notCovered]).toEqual([
+		large.id,
+		[{ path: "a.txt", reason: "too-large", size: 2_000 }],
+	]);
+	world.write("a.txt", "small\n");
+	expect(engine.names(await engine.capture())).toContain("a.txt");
+	await engine.restore(large);
+	expect(world.read("a.txt")).toBe("small\n");
+});
+
 test("a tree that is damaged is not built upon", async () => {
 	await using setup = await openWatched();
 	const { world, capture, learn } = setup;
