@@ -1,6 +1,5 @@
 /** A pack stream of whole objects (gitformat-pack): how many objects reach git through one process. */
 import { createHash } from "node:crypto";
-import { promisify } from "node:util";
 import { deflate, deflateSync } from "node:zlib";
 import type { ObjectFormat, ObjectId } from "../core/ids.ts";
 import { createBreather } from "../disk/files.ts";
@@ -43,7 +42,6 @@ function entryHead(type: number, size: number): Buffer {
 
 /** Up to here a trip through the thread pool takes longer than the work. */
 const smallBytes = 64 << 10;
-const inThreads = promisify(deflate);
 
 /**
  * Not compressed: git inflates what it reads, and compresses each object on its own when it writes it. Most objects are
@@ -52,5 +50,8 @@ const inThreads = promisify(deflate);
 async function deflated(content: Buffer): Promise<Buffer> {
 	const chunkSize = Math.min(Math.max(content.length + 128, 1_024), 1 << 20);
 	const options = { level: 0, chunkSize };
-	return content.length <= smallBytes ? deflateSync(content, options) : inThreads(content, options);
+	if (content.length <= smallBytes) return deflateSync(content, options);
+	return new Promise((resolve, reject) =>
+		deflate(content, options, (error, bytes) => (error === null ? resolve(bytes) : reject(error))),
+	);
 }
