@@ -83,7 +83,13 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 			...(await listFolders(git, plainFolders, signal)),
 		]);
 		const leaving = await leavingScope(again);
-		const leftOut = await leftOutBefore(last);
+		// What the last capture left out, and no listing may name. It stays named while it is there, and comes back.
+		const leftOut = new Set([
+			...pathsNamed(last, "special-file"),
+			...(await trackedOf([...pathsNamed(last, "too-large"), ...pathsNamed(last, "turn-limit")])),
+		]);
+		// Where the folder could not be searched, the last snapshot has it still.
+		const unreadable = await trackedOf(pathsNamed(last, "unreadable"));
 		const candidates = new Set([
 			...listing.changed,
 			...outside,
@@ -92,6 +98,7 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 			...news.add,
 			...also,
 			...leftOut,
+			...unreadable,
 		]);
 		for (const path of leaving) candidates.delete(path);
 		const found = await limitTurn(await classifyAll(candidates));
@@ -117,17 +124,11 @@ export function createSurvey(deps: SurveyDeps): (request: SurveyRequest) => Prom
 		return [...again].filter((path) => !tracked.has(path));
 	}
 
-	/**
-	 * What the last capture left out, and no listing may name: once off the index, a special file, and a file that is
-	 * tracked although it is ignored. It stays named while it is there, and comes back when it can be captured again.
-	 */
-	async function leftOutBefore(last: Snapshot | undefined): Promise<ReadonlySet<BytePath>> {
-		const large = [...pathsNamed(last, "too-large"), ...pathsNamed(last, "turn-limit")];
-		const tracked = large.length === 0 ? new Set() : await personIndex.tracked();
-		return new Set([
-			...pathsNamed(last, "special-file"),
-			...large.filter((path) => tracked.has(path)),
-		]);
+	/** Of files that are ignored, those that are tracked all the same are captured. */
+	async function trackedOf(paths: readonly BytePath[]): Promise<BytePath[]> {
+		if (paths.length === 0) return [];
+		const tracked = await personIndex.tracked();
+		return paths.filter((path) => tracked.has(path));
 	}
 
 	/** A large file that the person committed costs nothing: its very bytes are in the repository. */

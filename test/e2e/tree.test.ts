@@ -312,6 +312,8 @@ test("an abort while an earlier capture still runs cancels the navigation", asyn
 	await pi.prompt("second", step.write("a.txt", "a2\n"), "two");
 	const target = await pi.answer(0);
 	writeFileSync(hold(world), "");
+	// Where a folder changed, git is asked.
+	world.write("later", "x\n");
 	await pi.compact();
 	const leaf = await pi.leaf();
 	let isOver = false;
