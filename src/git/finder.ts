@@ -74,6 +74,7 @@ const ignoreFileBytesMax = 1 << 20;
 const largeIndexBytes = 2 << 20;
 const quietMs = 1_000;
 
+/** What tells whether somebody else captured. */
 interface State {
 	/** Which index it is. */
 	readonly index: string;
@@ -97,6 +98,7 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 	const threads = createLookThreads(root, format);
 	let known: Known | undefined;
 	let timer: NodeJS.Timeout | undefined;
+	/** Where the last capture left the index behind. */
 	let behind: readonly BytePath[] = [];
 	/** Something could not be looked at when git last listed: only git says so. */
 	let isReadable = true;
@@ -113,7 +115,7 @@ export function createFinder({ root, format, gitDir, scope }: FinderOptions): Fi
 		}
 	}
 
-	/** Whether nobody else captured since: then somebody else's captures are in `known` as well. */
+	/** Whether nobody else captured since: of what they did, memory knows nothing. */
 	function isCurrent({ index, head }: State): boolean {
 		const now = stateNow();
 		return now?.index === index && now.head === head;

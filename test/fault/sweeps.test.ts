@@ -58,6 +58,17 @@ test.each(["spawn", "spawned"])(
 	},
 );
 
+test("what a process that is gone left to work in is cleared away once it is old", async () => {
+	await using world = createWorld();
+	await using engine = await openEngine(world);
+	await engine.capture();
+	world.shell("mkdir .git/pi-rewind/scratch-999999999-abcdef01");
+	// What is young could be of a process on another host.
+	world.shell("find .git/pi-rewind -name 'scratch-*' -exec touch -d '1 hour ago' {} +");
+	await engine.rewind.clearLeftovers();
+	expect(world.shell("find .git/pi-rewind -name 'scratch-*' | wc -l").trim()).toBe("0");
+});
+
 test("captures in other processes beside sweeps: none of theirs is lost [R3] [R8]", async () => {
 	await using world = createWorld();
 	await using engine = await openEngine(world);
