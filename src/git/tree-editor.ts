@@ -3,7 +3,8 @@
  *
  * git sorts the entries of a tree by the bytes of their names, a folder's as if it ended in `/` (`base_name_compare`).
  */
-import type { BytePath, ObjectFormat, ObjectId } from "../core/ids.ts";
+import { RewindError } from "../core/errors.ts";
+import { type BytePath, type ObjectFormat, type ObjectId, shortId } from "../core/ids.ts";
 import type { TreeEntry } from "../core/plan.ts";
 import {
 	idIn,
@@ -28,7 +29,10 @@ export interface TreeEditor {
 	 * folder where a file is to be, or the other way round; where a tree is not there, or it would take too long.
 	 */
 	put(tree: ObjectId, files: ReadonlyMap<BytePath, TreeEntry>): Promise<EditedTree | undefined>;
-	/** What `tree` has at these paths, of those where it has something else than a folder. */
+	/**
+	 * What `tree` has at these paths, of those where it has something else than a folder. Throws `object-missing` when a
+	 * tree on the way is not there.
+	 */
 	find(tree: ObjectId, paths: Iterable<BytePath>): Promise<Map<BytePath, TreeEntry>>;
 }
 
@@ -134,7 +138,11 @@ export function createTreeEditor(format: ObjectFormat, objects: ObjectReader): T
 		into: Map<BytePath, TreeEntry>,
 	): Promise<void> {
 		const content = await read(id);
-		if (content === undefined) return;
+		// What cannot be looked up must not pass for absent. [R7]
+		if (content === undefined)
+			throw new RewindError("object-missing", `Tree ${shortId(id)} of the last snapshot is gone`, {
+				hint: "git fsck tells more",
+			});
 		const wanted = Map.groupBy(paths, ([below]) => below.split("/", 1)[0] ?? "");
 		for (const span of scanTree(content, format)) {
 			const mine = wanted.get(span.name) ?? [];
